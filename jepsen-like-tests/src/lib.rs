@@ -1,0 +1,1 @@
+//! jepsen-like-tests

@@ -1,0 +1,181 @@
+//! What can be asked of the book.
+
+use std::sync::Arc;
+
+use crate::ids::{ActorName, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::plan::{Calendar, Plan, TenantRecord};
+use crate::unit::Amounts;
+
+/// What a log entry says of itself: where it stands and when it was stamped.
+/// Everything `apply` may depend on besides the book and the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryHeader {
+    /// Raft log index.
+    pub index: u64,
+    /// Raft term of the leader that wrote it.
+    pub term: u64,
+    /// The leader's stamp, ms since the Unix epoch. The book's clock is max(previous, stamp).
+    pub stamp_ms: u64,
+    /// Bounds of epochs that the leader computed because the book's own run out soon.
+    pub epoch_bounds: Vec<EpochBounds>,
+}
+
+/// Consecutive bounds of one calendar: epoch i is `[bounds_ms[i], bounds_ms[i+1])`.
+/// Computed by the leader, since time zone data differs between machines; `apply` checks order only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EpochBounds {
+    /// The calendar.
+    pub calendar: Arc<Calendar>,
+    /// At least two instants, strictly increasing. The first is the start of an epoch that the book
+    /// already knows the end of, or of the calendar's first epoch.
+    pub bounds_ms: Vec<u64>,
+}
+
+/// One command. The book's revision grows by one for each, whatever the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Hold amounts on every limit that applies, or on none.
+    Reserve(Reserve),
+    /// RESERVED → STARTED, binding an operation id.
+    Start(Start),
+    /// End a started reservation with its actual amounts.
+    Settle(Settle),
+    /// End a reservation that was not started, or leave a tombstone for an id never seen.
+    Release(Release),
+    /// Extend the hold TTL or the usage deadline.
+    Renew(Renew),
+    /// The gateway lost sight of the operation: STARTED → USAGE_UNKNOWN.
+    ReportUnknown(ReportUnknown),
+    /// Publish a plan.
+    PublishPlan(PublishPlan),
+    /// Set or remove a tenant's record.
+    SetTenant(SetTenant),
+    /// Lift a freeze.
+    Unfreeze(Unfreeze),
+    /// Do timer work that is due: expiry, usage deadlines, forgetting. Proposed by the leader.
+    Tick,
+    /// Raise the rules version, once all members announce support. Proposed by the leader.
+    RaiseRules {
+        /// The version to raise to; lower ones change nothing.
+        rules_version: u32,
+    },
+}
+
+/// What a reservation is for. Its canonical bytes give the request digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who pays.
+    pub tenant: TenantId,
+    /// The user within the tenant; limits of the user level apply only with one.
+    pub user: Option<UserId>,
+    /// What it does.
+    pub route: RouteName,
+    /// The model it names.
+    pub model: Option<ModelName>,
+    /// Where it is served.
+    pub region: Option<RegionName>,
+    /// How much per unit. `requests` and `slots` default to 1.
+    pub amounts: Amounts,
+    /// Hold TTL, ms; `None`: the route's.
+    pub hold_ttl_ms: Option<u64>,
+}
+
+/// See [`Command::Reserve`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reserve {
+    /// The caller's id for it.
+    pub id: ReservationId,
+    /// 1 for the first try, counting up: only attempt 1 may be refused without a log entry.
+    pub attempt: u32,
+    /// What it is for.
+    pub request: Request,
+    /// [`Request::digest`], computed where the request enters the cluster.
+    pub request_digest: [u8; 32],
+}
+
+/// See [`Command::Start`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The reservation.
+    pub id: ReservationId,
+    /// The operation to bind.
+    pub operation: OperationId,
+}
+
+/// See [`Command::Settle`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// The reservation.
+    pub id: ReservationId,
+    /// The operation that was bound at start.
+    pub operation: OperationId,
+    /// What it used, per unit. A unit that was held and is absent here settles at the held amount
+    /// for `requests`, and at 0 for the others; `slots` always settle with 0 spent.
+    pub actual: Amounts,
+}
+
+/// See [`Command::Release`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The reservation.
+    pub id: ReservationId,
+}
+
+/// See [`Command::Renew`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renew {
+    /// The reservation.
+    pub id: ReservationId,
+    /// From now on, ms. At most the route's maximum.
+    pub extend_ms: u64,
+}
+
+/// See [`Command::ReportUnknown`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportUnknown {
+    /// The reservation.
+    pub id: ReservationId,
+    /// The operation that was bound at start.
+    pub operation: OperationId,
+}
+
+/// See [`Command::PublishPlan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishPlan {
+    /// The generation that the publisher saw; another one in force refuses the publish. `None`: any.
+    pub expected_generation: Option<u64>,
+    /// The document, kept word for word so that `plan get` returns what was published.
+    pub document: Arc<str>,
+    /// What the document means; parsed where it enters the cluster and again by each replica.
+    pub plan: Arc<Plan>,
+    /// Who published it.
+    pub actor: ActorName,
+}
+
+/// See [`Command::SetTenant`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetTenant {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Its whole record; `None` removes it, so that the plan's own record or the defaults apply.
+    pub record: Option<Arc<TenantRecord>>,
+    /// The generation that the caller saw; `None`: any.
+    pub expected_generation: Option<u64>,
+    /// Who set it.
+    pub actor: ActorName,
+}
+
+/// See [`Command::Unfreeze`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfreeze {
+    /// The frozen tenant.
+    pub tenant: TenantId,
+    /// The frozen user, if the freeze is on one.
+    pub user: Option<UserId>,
+    /// The plan's route that is frozen.
+    pub route: RouteName,
+    /// Who lifted it.
+    pub actor: ActorName,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,161 @@
+//! Names and identifiers, with the syntax that every surface accepts.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::limits::NAME_BYTES_MAX;
+
+/// Why a name or an id was refused. Says what is wrong with the text, not which field it was in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text is empty.
+    #[error("must not be empty")]
+    Empty,
+    /// The text is longer than [`NAME_BYTES_MAX`].
+    #[error("is {0} bytes long; at most {NAME_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    /// A character outside `A-Z a-z 0-9 . _ : @ / + -`, or a first character that is not alphanumeric.
+    #[error("has the character {0:?}; allowed are A-Z a-z 0-9 and, after the first, . _ : @ / + -")]
+    BadCharacter(char),
+    /// Not 26 characters of Crockford base 32 in the range of a ULID.
+    #[error("is not a ULID (26 characters of Crockford base 32)")]
+    NotAUlid,
+}
+
+fn check_name(text: &str) -> Result<(), IdError> {
+    let mut chars = text.chars();
+    let first = chars.next().ok_or(IdError::Empty)?;
+    if text.len() > NAME_BYTES_MAX {
+        return Err(IdError::TooLong(text.len()));
+    }
+    if !first.is_ascii_alphanumeric() {
+        return Err(IdError::BadCharacter(first));
+    }
+    match chars.find(|c| !(c.is_ascii_alphanumeric() || "._:@/+-".contains(*c))) {
+        Some(c) => Err(IdError::BadCharacter(c)),
+        None => Ok(()),
+    }
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Checks the syntax and keeps the text.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, IdError> {
+                let text = text.as_ref();
+                check_name(text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text as it was given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+name!(
+    /// Who pays: the tenant of a request.
+    TenantId
+);
+name!(
+    /// A user within a tenant.
+    UserId
+);
+name!(
+    /// What a request does, for example `chat.generate`; matched by the plan's routes.
+    RouteName
+);
+name!(
+    /// The model a request names.
+    ModelName
+);
+name!(
+    /// The region a request is served in.
+    RegionName
+);
+name!(
+    /// The id of a limit in the plan.
+    LimitId
+);
+name!(
+    /// The id of a tier in the plan, for example `standard`.
+    TierId
+);
+name!(
+    /// The operation that a start binds to a reservation.
+    OperationId
+);
+name!(
+    /// Who gave an operator's command.
+    ActorName
+);
+
+/// A reservation's id: a ULID that the caller picked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReservationId(pub u128);
+
+impl ReservationId {
+    /// The time in the id: milliseconds since the Unix epoch, 48 bits.
+    pub fn time_ms(self) -> u64 {
+        (self.0 >> 80) as u64
+    }
+
+    /// An id from its time and 80 bits chosen by the caller (higher bits are ignored).
+    pub fn from_parts(time_ms: u64, random: u128) -> Self {
+        ReservationId(ulid::Ulid::from_parts(time_ms, random).0)
+    }
+}
+
+impl FromStr for ReservationId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        match ulid::Ulid::from_string(text) {
+            Ok(id) => Ok(ReservationId(id.0)),
+            Err(_) => Err(IdError::NotAUlid),
+        }
+    }
+}
+
+impl fmt::Display for ReservationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&ulid::Ulid(self.0), f)
+    }
+}
+
+impl fmt::Debug for ReservationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
