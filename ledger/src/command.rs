@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use crate::ids::{ActorName, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Plan, TenantRecord};
-use crate::unit::Amounts;
+use crate::unit::{Amounts, Unit};
 
 /// What a log entry says of itself: where it stands and when it was stamped.
 /// Everything `apply` may depend on besides the book and the command.
@@ -78,6 +80,55 @@ pub struct Request {
     pub amounts: Amounts,
     /// Hold TTL, ms; `None`: the route's.
     pub hold_ttl_ms: Option<u64>,
+}
+
+impl Request {
+    /// The amounts with the defaults of `requests` and `slots` filled in.
+    pub fn amounts_asked(&self) -> Amounts {
+        let mut amounts = self.amounts;
+        for unit in [Unit::Requests, Unit::Slots] {
+            if amounts.get(unit).is_none() {
+                amounts.set(unit, Some(1));
+            }
+        }
+        amounts
+    }
+
+    /// SHA-256 over the canonical request: every field that decides what is admitted, each with its length
+    /// or presence, so that no two requests share their bytes. Defaults are filled in: leaving out
+    /// `requests` and asking for 1 is the same request.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(b"holdfast.request.v1");
+        let names = [
+            Some(self.tenant.as_str()),
+            self.user.as_ref().map(UserId::as_str),
+            Some(self.route.as_str()),
+            self.model.as_ref().map(ModelName::as_str),
+            self.region.as_ref().map(RegionName::as_str),
+        ];
+        for name in names {
+            match name {
+                None => hash.update([0]),
+                Some(text) => {
+                    hash.update([1]);
+                    hash.update((text.len() as u64).to_le_bytes());
+                    hash.update(text);
+                }
+            }
+        }
+        let amounts = self.amounts_asked();
+        for amount in Unit::ALL.map(|unit| amounts.get(unit)).into_iter().chain([self.hold_ttl_ms]) {
+            match amount {
+                None => hash.update([0]),
+                Some(amount) => {
+                    hash.update([1]);
+                    hash.update(amount.to_le_bytes());
+                }
+            }
+        }
+        hash.finalize().into()
+    }
 }
 
 /// See [`Command::Reserve`].
