@@ -1,0 +1,122 @@
+//! A failed call: its reason and facts, the same whether it travels as a gRPC
+//! status ([`Failure::to_status`]) or inside a stream ([`v1::Failure`](crate::v1::Failure)).
+
+mod message;
+mod refusal;
+mod status;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use holdfast_ledger::answer::{Rejection, State};
+
+use crate::field::FieldError;
+use crate::reasons::ErrorReason;
+
+/// Why a call failed. Cheap to move: the facts stand behind a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The reason; what it means and what may be concluded stands in its table.
+    pub reason: ErrorReason,
+    /// For people.
+    pub message: String,
+    /// Typed facts that go with the reason.
+    pub facts: Box<Facts>,
+}
+
+/// The typed facts of a failure. Absent ones do not apply or are not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The book's revision when it was decided; `None` when the book was not asked.
+    pub revision: Option<u64>,
+    /// How long to wait before trying again, ms; `None` when waiting does not help or nobody can say.
+    pub retry_after_ms: Option<u64>,
+    /// `REJECTED_*`: the limit and why.
+    pub rejection: Option<Rejection>,
+    /// `CONFLICT`, `WRONG_STATE`: the state of what stands under the id.
+    pub state: Option<State>,
+    /// `INVALID`: every field that is wrong.
+    pub violations: Vec<FieldError>,
+    /// `NOT_LEADER`: who leads.
+    pub leader: Option<LeaderHint>,
+    /// Other facts by name: `floor_ms`, `latest_ms`, `generation`, `ceiling`, …
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Who leads, as far as a member knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaderHint {
+    /// Its node id.
+    pub node_id: u64,
+    /// Its client address, `host:port`.
+    pub address: String,
+}
+
+impl Failure {
+    /// A failure without facts.
+    pub fn new(reason: ErrorReason, message: impl Into<String>) -> Self {
+        Failure { reason, message: message.into(), facts: Box::default() }
+    }
+
+    /// Several fields are wrong. Names each with its problem.
+    pub fn invalid(violations: Vec<FieldError>) -> Self {
+        let message = violations.iter().map(FieldError::to_string).collect::<Vec<_>>().join("; ");
+        let mut failure = Failure::new(ErrorReason::Invalid, message);
+        failure.facts.violations = violations;
+        failure
+    }
+
+    /// This member does not lead; with the leader where it is known.
+    pub fn not_leader(leader: Option<LeaderHint>) -> Self {
+        match leader {
+            None => Failure::new(ErrorReason::NoLeader, "no member leads at the moment"),
+            Some(leader) => {
+                let message = format!("node {} at {} leads", leader.node_id, leader.address);
+                let mut failure = Failure::new(ErrorReason::NotLeader, message);
+                failure.facts.leader = Some(leader);
+                failure
+            }
+        }
+    }
+
+    /// A queue or ceiling is full. Names it.
+    pub fn overloaded(ceiling: &str) -> Self {
+        let failure = Failure::new(ErrorReason::Overloaded, format!("{ceiling} is full"));
+        failure.with_retry_after(crate::limits::OVERLOADED_RETRY_MS).with_metadata("ceiling", ceiling)
+    }
+
+    /// With the book's revision.
+    #[must_use]
+    pub fn at_revision(mut self, revision: u64) -> Self {
+        self.facts.revision = Some(revision);
+        self
+    }
+
+    /// With a pause, ms, after which another try may succeed.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after_ms: u64) -> Self {
+        self.facts.retry_after_ms = Some(retry_after_ms);
+        self
+    }
+
+    /// With one more named fact.
+    #[must_use]
+    pub fn with_metadata(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.facts.metadata.insert(key.to_owned(), value.to_string());
+        self
+    }
+}
+
+impl From<FieldError> for Failure {
+    fn from(error: FieldError) -> Self {
+        Failure::invalid(vec![error])
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,153 @@
+//! Stored commands. They have messages of their own, so that the public ones may grow
+//! without touching what is on disk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use holdfast_ledger::command::{
+    PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze,
+};
+use holdfast_ledger::plan::{Plan, PlanError};
+use holdfast_ledger::{Command, ReservationId};
+
+use crate::amounts::{amounts_or_none, none_if_empty};
+use crate::field::{FieldError, InField, fixed, name, optional_name, required};
+use crate::tenants::optional_record;
+use crate::v1;
+use crate::v1::log_command::Command as Wire;
+
+pub(crate) fn encode_id(id: ReservationId) -> Bytes {
+    Bytes::copy_from_slice(&id.0.to_be_bytes())
+}
+
+pub(crate) fn decode_id(field: &str, bytes: &[u8]) -> Result<ReservationId, FieldError> {
+    Ok(ReservationId(u128::from_be_bytes(fixed(field, bytes)?)))
+}
+
+impl From<&Command> for v1::LogCommand {
+    fn from(command: &Command) -> Self {
+        v1::LogCommand { command: Some(encode(command)) }
+    }
+}
+
+impl TryFrom<&v1::LogCommand> for Command {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::LogCommand) -> Result<Self, FieldError> {
+        decode(required("command", wire.command.as_ref())?)
+    }
+}
+
+fn encode(command: &Command) -> Wire {
+    match command {
+        Command::Reserve(Reserve { id, attempt, request, request_digest }) => Wire::Reserve(v1::LogReserve {
+            id: encode_id(*id),
+            attempt: *attempt,
+            request: Some(request.into()),
+            request_digest: Bytes::copy_from_slice(request_digest),
+        }),
+        Command::Start(Start { id, operation }) => {
+            Wire::Start(v1::LogStart { id: encode_id(*id), operation: operation.as_str().to_owned() })
+        }
+        Command::Settle(Settle { id, operation, actual }) => Wire::Settle(v1::LogSettle {
+            id: encode_id(*id),
+            operation: operation.as_str().to_owned(),
+            actual: none_if_empty(*actual),
+        }),
+        Command::Release(Release { id }) => Wire::Release(v1::LogRelease { id: encode_id(*id) }),
+        Command::Renew(Renew { id, extend_ms }) => {
+            Wire::Renew(v1::LogRenew { id: encode_id(*id), extend_ms: *extend_ms })
+        }
+        Command::ReportUnknown(ReportUnknown { id, operation }) => {
+            Wire::ReportUnknown(v1::LogReportUnknown {
+                id: encode_id(*id),
+                operation: operation.as_str().to_owned(),
+            })
+        }
+        // The plan itself is not stored: it follows from the document.
+        Command::PublishPlan(PublishPlan { expected_generation, document, plan: _, actor }) => {
+            Wire::PublishPlan(v1::LogPublishPlan {
+                expected_generation: *expected_generation,
+                document: document.as_ref().to_owned(),
+                actor: actor.as_str().to_owned(),
+            })
+        }
+        Command::SetTenant(SetTenant { tenant, record, expected_generation, actor }) => {
+            Wire::SetTenant(v1::LogSetTenant {
+                tenant: tenant.as_str().to_owned(),
+                record: record.as_deref().map(v1::TenantRecord::from),
+                expected_generation: *expected_generation,
+                actor: actor.as_str().to_owned(),
+            })
+        }
+        Command::Unfreeze(Unfreeze { tenant, user, route, actor, reason }) => {
+            Wire::Unfreeze(v1::LogUnfreeze {
+                tenant: tenant.as_str().to_owned(),
+                user: user.as_ref().map(|user| user.as_str().to_owned()),
+                route: route.as_str().to_owned(),
+                actor: actor.as_str().to_owned(),
+                reason: reason.clone(),
+            })
+        }
+        Command::Tick => Wire::Tick(v1::LogTick {}),
+        Command::RaiseRules { rules_version } => {
+            Wire::RaiseRules(v1::LogRaiseRules { rules_version: *rules_version })
+        }
+    }
+}
+
+fn decode(wire: &Wire) -> Result<Command, FieldError> {
+    Ok(match wire {
+        Wire::Reserve(wire) => Command::Reserve(Reserve {
+            id: decode_id("id", &wire.id)?,
+            attempt: wire.attempt,
+            request: required("request", wire.request.as_ref())?.try_into().in_field("request")?,
+            request_digest: fixed("request_digest", &wire.request_digest)?,
+        }),
+        Wire::Start(wire) => Command::Start(Start {
+            id: decode_id("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+        }),
+        Wire::Settle(wire) => Command::Settle(Settle {
+            id: decode_id("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+        }),
+        Wire::Release(wire) => Command::Release(Release { id: decode_id("id", &wire.id)? }),
+        Wire::Renew(wire) => {
+            Command::Renew(Renew { id: decode_id("id", &wire.id)?, extend_ms: wire.extend_ms })
+        }
+        Wire::ReportUnknown(wire) => Command::ReportUnknown(ReportUnknown {
+            id: decode_id("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+        }),
+        Wire::PublishPlan(wire) => Command::PublishPlan(PublishPlan {
+            expected_generation: wire.expected_generation,
+            plan: Arc::new(Plan::parse(&wire.document).map_err(unreadable_plan)?),
+            document: wire.document.as_str().into(),
+            actor: name("actor", &wire.actor)?,
+        }),
+        Wire::SetTenant(wire) => Command::SetTenant(SetTenant {
+            tenant: name("tenant", &wire.tenant)?,
+            record: optional_record(wire.record.as_ref())?,
+            expected_generation: wire.expected_generation,
+            actor: name("actor", &wire.actor)?,
+        }),
+        Wire::Unfreeze(wire) => Command::Unfreeze(Unfreeze {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            actor: name("actor", &wire.actor)?,
+            reason: wire.reason.clone(),
+        }),
+        Wire::Tick(v1::LogTick {}) => Command::Tick,
+        Wire::RaiseRules(wire) => Command::RaiseRules { rules_version: wire.rules_version },
+    })
+}
+
+/// A document that was proposed had been parsed. One that does not parse here was written by a
+/// member with other rules; to go on would make books differ.
+pub(crate) fn unreadable_plan(errors: Vec<PlanError>) -> FieldError {
+    let text = errors.iter().map(PlanError::to_string).collect::<Vec<_>>().join("; ");
+    FieldError::new("document", text)
+}

@@ -1,0 +1,108 @@
+//! Publishing: plans, tenant records, and lifting a freeze.
+
+use std::sync::Arc;
+
+use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::limits::PLAN_BYTES_MAX;
+use holdfast_ledger::plan::{Plan, PlanError};
+
+use crate::field::{FieldError, name, optional_name};
+use crate::limits::REASON_BYTES_MAX;
+use crate::tenants::optional_record;
+use crate::v1;
+
+impl TryFrom<v1::PublishRequest> for PublishPlan {
+    type Error = Vec<FieldError>;
+
+    /// Parses the document; every problem of it is an error of its own, named by line.
+    fn try_from(wire: v1::PublishRequest) -> Result<Self, Vec<FieldError>> {
+        let actor = name("actor", &wire.actor).map_err(|error| vec![error])?;
+        let plan = decode_document("document", &wire.document)?;
+        Ok(PublishPlan {
+            expected_generation: wire.expected_generation,
+            document: wire.document.into(),
+            plan: Arc::new(plan),
+            actor,
+        })
+    }
+}
+
+impl From<&PublishPlan> for v1::PublishRequest {
+    fn from(command: &PublishPlan) -> Self {
+        let PublishPlan { expected_generation, document, plan: _, actor } = command;
+        v1::PublishRequest {
+            expected_generation: *expected_generation,
+            document: document.as_ref().to_owned(),
+            actor: actor.as_str().to_owned(),
+        }
+    }
+}
+
+/// The plan in a document, or every problem of it as an error of its own.
+pub fn decode_document(field: &str, document: &str) -> Result<Plan, Vec<FieldError>> {
+    if document.len() > PLAN_BYTES_MAX {
+        let problem = format!("has {} bytes; at most {PLAN_BYTES_MAX} are allowed", document.len());
+        return Err(vec![FieldError::new(field, problem)]);
+    }
+    let problem =
+        |error: PlanError| FieldError::new(format!("{field}:{}:{}", error.line, error.path), error.problem);
+    Plan::parse(document).map_err(|errors| errors.into_iter().map(problem).collect())
+}
+
+impl TryFrom<&v1::SetTenantRequest> for SetTenant {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::SetTenantRequest) -> Result<Self, FieldError> {
+        Ok(SetTenant {
+            tenant: name("tenant", &wire.tenant)?,
+            record: optional_record(wire.record.as_ref())?,
+            expected_generation: wire.expected_generation,
+            actor: name("actor", &wire.actor)?,
+        })
+    }
+}
+
+impl From<&SetTenant> for v1::SetTenantRequest {
+    fn from(SetTenant { tenant, record, expected_generation, actor }: &SetTenant) -> Self {
+        v1::SetTenantRequest {
+            tenant: tenant.as_str().to_owned(),
+            record: record.as_deref().map(v1::TenantRecord::from),
+            expected_generation: *expected_generation,
+            actor: actor.as_str().to_owned(),
+        }
+    }
+}
+
+impl TryFrom<&v1::UnfreezeRequest> for Unfreeze {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::UnfreezeRequest) -> Result<Self, FieldError> {
+        let reason = match wire.reason.len() {
+            0 => return Err(FieldError::missing("reason")),
+            length if length > REASON_BYTES_MAX => {
+                let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
+                return Err(FieldError::new("reason", problem));
+            }
+            _ => wire.reason.clone(),
+        };
+        Ok(Unfreeze {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            actor: name("actor", &wire.actor)?,
+            reason,
+        })
+    }
+}
+
+impl From<&Unfreeze> for v1::UnfreezeRequest {
+    fn from(Unfreeze { tenant, user, route, actor, reason }: &Unfreeze) -> Self {
+        v1::UnfreezeRequest {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_ref().map(|user| user.as_str().to_owned()),
+            route: route.as_str().to_owned(),
+            actor: actor.as_str().to_owned(),
+            reason: reason.clone(),
+        }
+    }
+}

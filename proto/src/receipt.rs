@@ -1,0 +1,159 @@
+//! Receipts, legs and rejections.
+
+use holdfast_ledger::answer::{LegReceipt, Receipt, Rejection};
+
+use crate::amounts::{amounts_or_none, none_if_empty};
+use crate::field::{FieldError, InField, fixed, name, optional_name};
+use crate::v1;
+use crate::words::{Word, word};
+
+fn text(name: impl AsRef<str>) -> String {
+    name.as_ref().to_owned()
+}
+
+impl From<&Receipt> for v1::Receipt {
+    fn from(receipt: &Receipt) -> Self {
+        // Named one by one, so that a new field of the ledger does not get lost here.
+        let Receipt {
+            id,
+            state,
+            tenant,
+            user,
+            route,
+            request_digest,
+            generation,
+            tier,
+            reserved,
+            legs,
+            reserved_at_ms,
+            reserved_revision,
+            expires_at_ms,
+            operation,
+            started_at_ms,
+            actual,
+            ended_at_ms,
+            ended_revision,
+            debt,
+        } = receipt;
+        v1::Receipt {
+            id: id.to_string(),
+            state: state.number(),
+            tenant: text(tenant.as_str()),
+            user: user.as_ref().map(|user| text(user.as_str())),
+            route: text(route.as_str()),
+            request_digest: bytes::Bytes::copy_from_slice(request_digest),
+            generation: *generation,
+            tier: tier.number(),
+            reserved: none_if_empty(*reserved),
+            legs: legs.iter().map(v1::Leg::from).collect(),
+            reserved_at_ms: *reserved_at_ms,
+            reserved_revision: *reserved_revision,
+            expires_at_ms: *expires_at_ms,
+            operation: operation.as_ref().map(|operation| text(operation.as_str())),
+            started_at_ms: *started_at_ms,
+            // Here an empty list and an absent one differ: settled with nothing, and not settled.
+            actual: actual.map(v1::Amounts::from),
+            ended_at_ms: *ended_at_ms,
+            ended_revision: *ended_revision,
+            debt: none_if_empty(*debt),
+        }
+    }
+}
+
+impl TryFrom<v1::Receipt> for Receipt {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::Receipt) -> Result<Self, FieldError> {
+        let legs = wire.legs.iter().enumerate();
+        Ok(Receipt {
+            id: name("id", &wire.id)?,
+            state: word("state", wire.state)?,
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            request_digest: fixed("request_digest", &wire.request_digest)?,
+            generation: wire.generation,
+            tier: word("tier", wire.tier)?,
+            reserved: amounts_or_none(wire.reserved.as_ref()).in_field("reserved")?,
+            legs: legs
+                .map(|(at, leg)| {
+                    LegReceipt::try_from(leg).map_err(|error| error.inside(&format!("legs[{at}]")))
+                })
+                .collect::<Result<_, _>>()?,
+            reserved_at_ms: wire.reserved_at_ms,
+            reserved_revision: wire.reserved_revision,
+            expires_at_ms: wire.expires_at_ms,
+            operation: optional_name("operation", wire.operation.as_deref())?,
+            started_at_ms: wire.started_at_ms,
+            actual: wire
+                .actual
+                .as_ref()
+                .map(|actual| amounts_or_none(Some(actual)))
+                .transpose()
+                .in_field("actual")?,
+            ended_at_ms: wire.ended_at_ms,
+            ended_revision: wire.ended_revision,
+            debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
+        })
+    }
+}
+
+impl From<&LegReceipt> for v1::Leg {
+    fn from(leg: &LegReceipt) -> Self {
+        let LegReceipt { limit, level, unit, amount, generation, epoch_start_ms } = leg;
+        v1::Leg {
+            limit: text(limit.as_str()),
+            level: level.number(),
+            unit: unit.number(),
+            amount: *amount,
+            generation: *generation,
+            epoch_start_ms: *epoch_start_ms,
+        }
+    }
+}
+
+impl TryFrom<&v1::Leg> for LegReceipt {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::Leg) -> Result<Self, FieldError> {
+        Ok(LegReceipt {
+            limit: name("limit", &wire.limit)?,
+            level: word("level", wire.level)?,
+            unit: word("unit", wire.unit)?,
+            amount: wire.amount,
+            generation: wire.generation,
+            epoch_start_ms: wire.epoch_start_ms,
+        })
+    }
+}
+
+impl From<&Rejection> for v1::Rejection {
+    fn from(rejection: &Rejection) -> Self {
+        let Rejection { generation, limit, level, unit, reason, reset_at_ms, retry_after_ms } = rejection;
+        v1::Rejection {
+            generation: *generation,
+            limit: text(limit.as_str()),
+            level: level.number(),
+            unit: unit.number(),
+            reason: reason.number(),
+            reset_at_ms: *reset_at_ms,
+            retry_after_ms: *retry_after_ms,
+        }
+    }
+}
+
+impl TryFrom<&v1::Rejection> for Rejection {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::Rejection) -> Result<Self, FieldError> {
+        Ok(Rejection {
+            generation: wire.generation,
+            limit: name("limit", &wire.limit)?,
+            level: word("level", wire.level)?,
+            unit: word("unit", wire.unit)?,
+            reason: word("reason", wire.reason)?,
+            reset_at_ms: wire.reset_at_ms,
+            retry_after_ms: wire.retry_after_ms,
+        })
+    }
+}
