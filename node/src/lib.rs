@@ -1,1 +1,3 @@
-//! node
+//! One member of a Holdfast cluster.
+
+pub mod storage;

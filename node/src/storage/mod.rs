@@ -1,0 +1,17 @@
+//! Everything a node keeps on a disk, and the only place that touches files.
+//!
+//! # Architecture invariants
+//!
+//! - Nothing here knows openraft, commands or the book: storage keeps bytes.
+//! - Every file goes through [`Disk`], so that the same code runs on the machine's disk and on [`SimDisk`].
+//! - What a completion or a returned `Ok` has promised survives power loss.
+//! - Nothing damaged is ever served: it is cut off if it was never synced, and refused otherwise.
+//! - The first write or sync error is the last write: nothing is retried, the node exits.
+
+pub mod disk;
+mod real_disk;
+pub mod sim_disk;
+
+pub use disk::{Disk, DiskFile};
+pub use real_disk::RealDisk;
+pub use sim_disk::SimDisk;
