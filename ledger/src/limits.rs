@@ -24,8 +24,53 @@ pub const LIMITS_PER_PLAN_MAX: usize = 256;
 /// Most routes of one plan.
 pub const ROUTES_PER_PLAN_MAX: usize = 256;
 
-/// Largest plan document.
+/// Most tiers of one plan.
+pub const TIERS_PER_PLAN_MAX: usize = 256;
+
+/// Largest plan or tenant document: 10 000 tenants at 100 bytes each.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// Deepest nesting of a document. The format itself needs 7: `tenants.<t>.users.<u>.limits.<l>.amount`.
+pub const PLAN_DEPTH_MAX: usize = 12;
+
+/// Most values of a document, keys included, so that a megabyte of commas stays cheap.
+pub const PLAN_NODES_MAX: usize = 200_000;
+
+/// Most problems that are reported of one document; the last one then says that there are more.
+pub const PLAN_ERRORS_MAX: usize = 1_000;
+
+/// Problems of a document up to which the nearest right word is looked for: each costs 256 comparisons.
+pub const PLAN_HINTS_MAX: usize = 100;
+
+/// Most patterns of one part of a match.
+pub const PATTERNS_PER_MATCH_MAX: usize = 64;
+
+/// Longest duration in a plan: a leap year. Added to a clock of ms since 1970 it is far from overflow.
+pub const DURATION_MS_MAX: u64 = 366 * 24 * 3_600_000;
+
+/// Longest id window: every ended reservation is remembered for as long.
+pub const ID_WINDOW_MS_MAX: u64 = 24 * 3_600_000;
+
+/// Shortest id window: a client must get its retries into it.
+pub const ID_WINDOW_MS_MIN: u64 = 10_000;
+
+/// Longest EXPIRING.
+pub const EXPIRING_GRACE_MS_MAX: u64 = 3_600_000;
+
+/// Hold TTL of a route that says nothing.
+pub const HOLD_TTL_MS: u64 = 60_000;
+
+/// Longest hold TTL of a route that says nothing (or its hold TTL, if that is longer).
+pub const HOLD_TTL_MS_MAX: u64 = 26 * 3_600_000;
+
+/// Usage deadline of a route that says nothing.
+pub const USAGE_DEADLINE_MS: u64 = 15 * 60_000;
+
+/// Longest usage deadline of a route that says nothing (or its usage deadline, if that is longer).
+pub const USAGE_DEADLINE_MS_MAX: u64 = 26 * 3_600_000;
+
+/// Life of an emergency shard whose plan says nothing.
+pub const SHARD_TTL_MS: u64 = 5 * 60_000;
 
 /// Open reservations that a book holds before it refuses new ones (it never evicts).
 pub const RESERVATIONS_OPEN_MAX: usize = 4_000_000;
@@ -37,4 +82,8 @@ pub const RESERVATIONS_KEPT_MAX: usize = 16_000_000;
 pub const ACCOUNTS_MAX: usize = 16_000_000;
 
 const _: () = assert!(RESERVATIONS_OPEN_MAX <= RESERVATIONS_KEPT_MAX);
-const _: () = assert!(ID_AHEAD_MS < ID_WINDOW_MS);
+const _: () = assert!(ID_AHEAD_MS < ID_WINDOW_MS_MIN);
+const _: () = assert!(ID_WINDOW_MS_MIN <= ID_WINDOW_MS && ID_WINDOW_MS <= ID_WINDOW_MS_MAX);
+const _: () = assert!(EXPIRING_GRACE_MS <= EXPIRING_GRACE_MS_MAX);
+const _: () = assert!(HOLD_TTL_MS <= HOLD_TTL_MS_MAX && HOLD_TTL_MS_MAX <= DURATION_MS_MAX);
+const _: () = assert!(USAGE_DEADLINE_MS <= USAGE_DEADLINE_MS_MAX && USAGE_DEADLINE_MS_MAX <= DURATION_MS_MAX);

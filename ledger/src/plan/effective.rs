@@ -3,10 +3,21 @@
 use std::sync::Arc;
 
 use crate::command::Request;
-use crate::ids::{TenantId, UserId};
+use crate::ids::{LimitId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Level, Limit, Override, Plan, Route, Rule, Shape, TenantRecord};
 
 impl Plan {
+    /// One limit by its id.
+    pub fn limit(&self, id: &LimitId) -> Option<&Limit> {
+        let at = self.limits.binary_search_by(|limit| limit.id.cmp(id)).ok()?;
+        self.limits.get(at)
+    }
+
+    /// One route by its name in the plan.
+    pub fn route(&self, name: &RouteName) -> Option<&Route> {
+        self.routes.iter().find(|route| route.name == *name)
+    }
+
     /// The route that admits a request: the first whose match fits.
     pub fn route_for(&self, request: &Request) -> Option<&Route> {
         self.routes.iter().find(|route| route.matches.matches(request))

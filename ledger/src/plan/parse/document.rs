@@ -1,0 +1,148 @@
+//! The whole document.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::limits::read_limits;
+use super::reader::{Fields, Place, Problems, shorten};
+use super::records::{Known, read_overrides, read_record};
+use super::routes::read_routes;
+use super::scalars::{read_duration_ms, read_name};
+use super::{PLAN_SCHEMA, ZoneUse};
+use crate::ids::TierId;
+use crate::limits::{
+    EXPIRING_GRACE_MS, EXPIRING_GRACE_MS_MAX, ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN,
+    TIERS_PER_PLAN_MAX,
+};
+use crate::plan::{Overrides, Plan};
+
+const KEYS: [&str; 9] =
+    ["schema", "currency", "id_window", "expiring_grace", "routes", "limits", "tiers", "tenants", "defaults"];
+
+/// Reads a plan. What it returns is to be used only if there are no problems.
+pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &mut Vec<ZoneUse>) -> Plan {
+    let fields = root.fields(problems, &KEYS);
+    read_schema(&fields, problems, PLAN_SCHEMA, true);
+    let currency = fields.get("currency").and_then(|place| read_currency(place, problems));
+    let currency_text = currency.as_deref();
+
+    let declared = match fields.require(problems, "limits") {
+        Some(place) => read_limits(place, problems, currency_text, zones),
+        None => BTreeMap::new(),
+    };
+    let routes = match fields.require(problems, "routes") {
+        Some(place) => read_routes(place, problems, currency_text),
+        None => Vec::new(),
+    };
+    let tier_names = declared_tiers(&fields);
+    let known = Known { currency: currency_text, limits: &declared, tiers: tier_names };
+
+    let tiers = read_tiers(&fields, problems, &known);
+    let (default_tier, default_user) = read_defaults(&fields, problems, &known);
+    let mut tenants = BTreeMap::new();
+    if let Some(place) = fields.get("tenants") {
+        for (entry, place) in place.entries(problems, "a mapping from tenants to their records") {
+            match entry.key.parse() {
+                Ok(tenant) => {
+                    tenants.insert(tenant, read_record(&place, problems, &known));
+                }
+                Err(error) => problems.add(entry.line, place.path, format!("is a tenant id that {error}")),
+            }
+        }
+    }
+
+    let id_window_ms = fields
+        .get("id_window")
+        .and_then(|place| read_duration_ms(place, problems, ID_WINDOW_MS_MIN, ID_WINDOW_MS_MAX))
+        .unwrap_or(ID_WINDOW_MS);
+    let expiring_grace_ms = fields
+        .get("expiring_grace")
+        .and_then(|place| read_duration_ms(place, problems, 1, EXPIRING_GRACE_MS_MAX))
+        .unwrap_or(EXPIRING_GRACE_MS);
+    let limits = declared.into_values().flatten().collect();
+    Plan {
+        currency,
+        routes,
+        limits,
+        tiers,
+        default_tier,
+        tenants,
+        default_user,
+        id_window_ms,
+        expiring_grace_ms,
+    }
+}
+
+pub(super) fn read_schema(fields: &Fields<'_>, problems: &mut Problems, wanted: &str, required: bool) {
+    let found = if required { fields.require(problems, "schema") } else { fields.get("schema") };
+    if let Some(place) = found
+        && let Some((text, _)) = place.scalar(problems, wanted)
+        && text != wanted
+    {
+        place.complain(problems, format!("must be {wanted}, is {:?}", shorten(text)));
+    }
+}
+
+fn read_currency(place: &Place<'_>, problems: &mut Problems) -> Option<String> {
+    let (text, _) = place.scalar(problems, "a currency code such as CNY")?;
+    if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Some(text.to_owned());
+    }
+    place.complain(
+        problems,
+        format!("is {:?}; a currency is three capital letters such as CNY", shorten(text)),
+    );
+    None
+}
+
+/// The tiers' names as they stand, so that a fault inside a tier does not make every tenant of it wrong.
+fn declared_tiers(fields: &Fields<'_>) -> BTreeSet<String> {
+    let ignored = &mut Problems::default();
+    let entries = fields.get("tiers").map(|place| place.entries(ignored, "")).unwrap_or_default();
+    entries.into_iter().map(|(entry, _)| entry.key.clone()).collect()
+}
+
+fn read_tiers(
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+    known: &Known<'_>,
+) -> BTreeMap<TierId, Overrides> {
+    let mut tiers = BTreeMap::new();
+    let Some(place) = fields.get("tiers") else { return tiers };
+    for (entry, place) in place.entries(problems, "a mapping from tiers to their limits") {
+        let inner = place.fields(problems, &["limits"]);
+        let overrides = inner.get("limits").map(|place| read_overrides(place, problems, known, false));
+        match entry.key.parse() {
+            Ok(tier) => {
+                tiers.insert(tier, overrides.unwrap_or_default());
+            }
+            Err(error) => problems.add(entry.line, place.path, format!("is a tier id that {error}")),
+        }
+    }
+    if tiers.len() > TIERS_PER_PLAN_MAX {
+        place.complain(
+            problems,
+            format!("has {} tiers; at most {TIERS_PER_PLAN_MAX} are possible", tiers.len()),
+        );
+    }
+    tiers
+}
+
+/// What holds for tenants and users that nothing else is said of.
+fn read_defaults(
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+    known: &Known<'_>,
+) -> (Option<TierId>, Overrides) {
+    let Some(place) = fields.get("defaults") else { return (None, Overrides::new()) };
+    let inner = place.fields(problems, &["tier", "user"]);
+    let tier = inner.get("tier").and_then(|place| {
+        let tier = read_name::<TierId>(place, problems, "a tier of this plan")?;
+        known.check_tier(place, problems, &tier);
+        Some(tier)
+    });
+    let user = inner.get("user").map(|place| {
+        let inner = place.fields(problems, &["limits"]);
+        inner.get("limits").map(|place| read_overrides(place, problems, known, true)).unwrap_or_default()
+    });
+    (tier, user.unwrap_or_default())
+}
