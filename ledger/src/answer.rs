@@ -1,5 +1,7 @@
 //! What the book answers.
 
+use std::sync::Arc;
+
 use crate::ids::{LimitId, OperationId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
 use crate::unit::{Amounts, Unit};
@@ -8,7 +10,7 @@ use crate::unit::{Amounts, Unit};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Reserve, start, settle, release, renew, report unknown: the reservation's receipt.
-    Reservation(Box<Receipt>),
+    Reservation(Arc<Receipt>),
     /// Release of an id never seen: a tombstone stands for it now (or already did).
     Tombstone {
         /// The id.

@@ -177,7 +177,7 @@ pub struct Release {
 pub struct Renew {
     /// The reservation.
     pub id: ReservationId,
-    /// From now on, ms. At most the route's maximum.
+    /// From now on, ms; at least 1 and at most the route's maximum. Never shortens what runs already.
     pub extend_ms: u64,
 }
 

@@ -12,14 +12,22 @@
 pub mod answer;
 pub mod book;
 pub mod command;
+pub mod event;
 pub mod ids;
 pub mod limits;
 pub mod plan;
+pub mod query;
+pub mod record;
 pub mod unit;
 
-pub use answer::{Answer, Refusal, Rejection};
-pub use book::Book;
+mod apply;
+
+pub use answer::{Answer, Receipt, Refusal, Rejection};
+pub use book::{Book, BookSnapshot};
 pub use command::{Command, EntryHeader};
+pub use event::{Effect, Event};
 pub use ids::ReservationId;
 pub use plan::Plan;
+pub use query::{AuditReport, Counts, PublishedPlan, QuotaLine};
+pub use record::{Record, RestoreError};
 pub use unit::{Amounts, Unit};

@@ -52,21 +52,30 @@ impl FromStr for Unit {
 
 /// An amount for some of the units. A unit that is absent is not part of the request
 /// (but `requests` and `slots`, which default to 1 when a reservation is made).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Amounts([Option<u64>; 4]);
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Amounts {
+    /// Bit u: unit u is present. Apart from the amounts, because four `Option<u64>` take twice the room.
+    present: u8,
+    /// 0 where absent, so that equality by field is equality of content.
+    amounts: [u64; 4],
+}
 
 impl Amounts {
     /// No unit at all.
-    pub const NONE: Amounts = Amounts([None; 4]);
+    pub const NONE: Amounts = Amounts { present: 0, amounts: [0; 4] };
 
     /// The amount of one unit, if it is present.
     pub fn get(&self, unit: Unit) -> Option<u64> {
-        self.0[unit as usize]
+        (self.present & (1 << unit as u8) != 0).then_some(self.amounts[unit as usize])
     }
 
     /// Sets or removes one unit.
     pub fn set(&mut self, unit: Unit, amount: Option<u64>) {
-        self.0[unit as usize] = amount;
+        self.amounts[unit as usize] = amount.unwrap_or(0);
+        match amount {
+            Some(_) => self.present |= 1 << unit as u8,
+            None => self.present &= !(1 << unit as u8),
+        }
     }
 
     /// The same amounts with one unit set.
@@ -76,8 +85,19 @@ impl Amounts {
         self
     }
 
+    /// Whether no unit is present.
+    pub fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+
     /// The units present with their amounts, in the units' order.
     pub fn iter(&self) -> impl Iterator<Item = (Unit, u64)> + '_ {
         Unit::ALL.into_iter().filter_map(|unit| self.get(unit).map(|amount| (unit, amount)))
+    }
+}
+
+impl fmt::Debug for Amounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(unit, amount)| (unit.as_str(), amount))).finish()
     }
 }
