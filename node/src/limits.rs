@@ -1,5 +1,7 @@
 //! Every limit of the node has its name here, with the arithmetic behind it.
 
+use std::time::Duration;
+
 use holdfast_ledger::limits::PLAN_BYTES_MAX;
 
 /// Longest cluster id: it stands in every peer call and every data directory.
@@ -34,5 +36,14 @@ pub const MESSAGE_BYTES_FLOOR: u64 = PLAN_BYTES_MAX as u64 + (64 << 10);
 
 /// Largest message bound: one message must not be able to take the machine's memory.
 pub const MESSAGE_BYTES_CEILING: u64 = 64 << 20;
+
+/// Most HTTP connections at a time: probes, Prometheus and some browsers. More wait to be accepted.
+pub const HTTP_CONNECTIONS_MAX: usize = 64;
+
+/// Longest time for the head of an HTTP request, and for the last answers when the node stops.
+pub const HTTP_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Pause after a connection could not be accepted (no file descriptor left), so as not to spin.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);
