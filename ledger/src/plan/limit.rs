@@ -1,5 +1,6 @@
 //! Limits: one rule on one unit at one scope.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::ids::LimitId;
@@ -50,6 +51,22 @@ pub enum Level {
     Tenant,
     /// Each user of each tenant.
     User,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.level {
+            Level::Global => "global",
+            Level::Tenant => "tenant",
+            Level::User => "tenant+user",
+        })?;
+        for (keyed, word) in [(self.route, "+route"), (self.model, "+model"), (self.region, "+region")] {
+            if keyed {
+                f.write_str(word)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Level {

@@ -11,6 +11,7 @@ mod matching;
 mod reader;
 mod records;
 mod routes;
+mod rules;
 mod scalars;
 mod suggest;
 mod yaml;

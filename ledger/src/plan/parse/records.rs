@@ -170,9 +170,7 @@ fn check_override(limit: &Limit, found: Override) -> Result<(), String> {
         (Override::Amount { burst: Some(_), .. }, Shape::Period { .. } | Shape::Concurrency) => {
             Err("has a burst; only buckets have one".to_owned())
         }
-        (Override::Amount { amount, burst }, shape) => {
-            super::limits::check_rule_amounts(shape, amount, burst)
-        }
+        (Override::Amount { amount, burst }, shape) => super::rules::check_rule_amounts(shape, amount, burst),
     }
 }
 
