@@ -8,7 +8,10 @@
 //! - Nothing damaged is ever served: it is cut off if it was never synced, and refused otherwise.
 //! - The first write or sync error is the last write: nothing is retried, the node exits.
 
+mod codec;
 pub mod disk;
+pub mod limits;
+pub mod log;
 mod real_disk;
 pub mod sim_disk;
 

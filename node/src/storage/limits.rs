@@ -1,0 +1,25 @@
+//! Every limit of storage has its name here, with the arithmetic behind it.
+
+/// A log segment ends with the frame that reaches this size: small enough that purging frees disk space soon,
+/// large enough that the two syncs of a rotation vanish among a few thousand group syncs.
+pub const LOG_SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Appended entries kept in memory for readers: 256 entries of the largest size (256 KiB), or some 200 000 of 300 bytes.
+pub const LOG_CACHE_BYTES: usize = 64 << 20;
+
+/// Bytes appended but not yet synced before the log gives up. A healthy proposer has at most 4 × 256 KiB under way;
+/// a disk this far behind will not catch up, and memory is not a queue.
+pub const LOG_UNSYNCED_BYTES_MAX: usize = 1 << 30;
+
+/// A frame is closed when its payload reaches this size: one read from an old segment stays cheap.
+pub const LOG_FRAME_PAYLOAD_BYTES: usize = 1 << 20;
+
+/// Largest payload of one entry: far above the proposer's 256 KiB, and a frame's 32-bit length holds it with its frame.
+pub const LOG_ENTRY_PAYLOAD_BYTES_MAX: usize = 256 << 20;
+
+/// Largest segment file that is read at all: frames are located by 32-bit offsets.
+pub const LOG_SEGMENT_FILE_BYTES_MAX: u64 = u32::MAX as u64;
+
+const _: () = assert!(
+    LOG_SEGMENT_BYTES as usize + LOG_ENTRY_PAYLOAD_BYTES_MAX + LOG_FRAME_PAYLOAD_BYTES < u32::MAX as usize
+);
