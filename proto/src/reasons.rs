@@ -66,6 +66,8 @@ reasons! {
     NoLeader = "NO_LEADER",
     /// A read found no quorum.
     NoQuorum = "NO_QUORUM",
+    /// The client could not reach the member.
+    Unreachable = "UNREACHABLE",
     /// The leader does not trust its clock.
     ClockOutOfBounds = "CLOCK_OUT_OF_BOUNDS",
     /// The member is stopping.
@@ -100,7 +102,9 @@ impl ErrorReason {
             NotFound => Code::NotFound,
             IdTooOld | IdInFuture => Code::OutOfRange,
             GenerationMismatch => Code::Aborted,
-            NotLeader | NoLeader | NoQuorum | ClockOutOfBounds | ShuttingDown => Code::Unavailable,
+            NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown => {
+                Code::Unavailable
+            }
             DroppedLate | TimedOut => Code::DeadlineExceeded,
             OutcomeUnknown => Code::Unknown,
             Unsupported => Code::Unimplemented,
@@ -112,8 +116,8 @@ impl ErrorReason {
     /// with the same id. False where the answer is a decision or somebody must change something.
     pub fn is_retryable(self) -> bool {
         match self {
-            Overloaded | NotLeader | NoLeader | NoQuorum | ClockOutOfBounds | ShuttingDown | DroppedLate
-            | TimedOut | OutcomeUnknown | NodeFailed => true,
+            Overloaded | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown
+            | DroppedLate | TimedOut | OutcomeUnknown | NodeFailed => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
             | GenerationMismatch | WrongIdentity | Unsupported => false,
@@ -127,8 +131,8 @@ impl ErrorReason {
             TimedOut | OutcomeUnknown | NodeFailed => false,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | Overloaded | NotLeader | NoLeader | NoQuorum | ClockOutOfBounds
-            | ShuttingDown | DroppedLate | WrongIdentity | Unsupported => true,
+            | GenerationMismatch | Overloaded | NotLeader | NoLeader | NoQuorum | Unreachable
+            | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity | Unsupported => true,
         }
     }
 
@@ -138,8 +142,8 @@ impl ErrorReason {
             RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | Conflict
             | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | NotLeader | NoLeader
-            | NoQuorum | ClockOutOfBounds | ShuttingDown | DroppedLate | TimedOut | OutcomeUnknown
-            | WrongIdentity | Unsupported | NodeFailed => false,
+            | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | TimedOut
+            | OutcomeUnknown | WrongIdentity | Unsupported | NodeFailed => false,
         }
     }
 
@@ -163,6 +167,9 @@ impl ErrorReason {
             Overloaded => "A queue or a configured ceiling, which is named, is full.",
             NotLeader => "Another member leads; its address is given if it is known.",
             NoLeader => "No member leads at the moment, as far as this one knows.",
+            Unreachable => {
+                "The member could not be reached, so that nothing was sent; made by the client itself."
+            }
             NoQuorum => "A linearizable read found no quorum to confirm that this member leads.",
             ClockOutOfBounds => "The leader's clock is out of bounds, so that it stamps nothing.",
             ShuttingDown => "The member is stopping and takes nothing new.",
