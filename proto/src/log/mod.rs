@@ -7,6 +7,8 @@
 mod bounds;
 mod command;
 
+pub(crate) use command::{decode_id, encode_id, unreadable_plan};
+
 use bytes::Bytes;
 use holdfast_ledger::command::EpochBounds;
 use holdfast_ledger::{Command, EntryHeader};

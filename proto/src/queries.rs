@@ -1,0 +1,116 @@
+//! What the book shows when it is asked: quota lines and audits.
+
+use holdfast_ledger::query::{AuditReport, QuotaLine, Violation};
+use holdfast_ledger::unit::Unit;
+
+use crate::answers::encode_digest;
+use crate::field::{FieldError, name, optional_name};
+use crate::records::named_columns;
+use crate::v1;
+use crate::words::{Word, word};
+
+impl From<&QuotaLine> for v1::QuotaLine {
+    fn from(line: &QuotaLine) -> Self {
+        let QuotaLine {
+            limit,
+            level,
+            unit,
+            user,
+            route,
+            model,
+            region,
+            used,
+            held,
+            limit_amount,
+            remaining,
+            ratio_ppm,
+            tier,
+            debt,
+            suspended,
+            frozen,
+            reset_at_ms,
+            generation,
+            epoch_start_ms,
+        } = line;
+        v1::QuotaLine {
+            limit_id: limit.as_str().to_owned(),
+            level: level.number(),
+            unit: unit.number(),
+            used: *used,
+            held: *held,
+            limit: *limit_amount,
+            remaining: *remaining,
+            ratio_ppm: *ratio_ppm,
+            tier: tier.number(),
+            debt: *debt,
+            suspended: *suspended,
+            frozen: *frozen,
+            reset_at_ms: *reset_at_ms,
+            generation: *generation,
+            epoch_start_ms: *epoch_start_ms,
+            user: user.as_ref().map(|name| name.as_str().to_owned()),
+            route: route.as_ref().map(|name| name.as_str().to_owned()),
+            model: model.as_ref().map(|name| name.as_str().to_owned()),
+            region: region.as_ref().map(|name| name.as_str().to_owned()),
+        }
+    }
+}
+
+impl TryFrom<&v1::QuotaLine> for QuotaLine {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::QuotaLine) -> Result<Self, FieldError> {
+        Ok(QuotaLine {
+            limit: name("limit_id", &wire.limit_id)?,
+            level: word("level", wire.level)?,
+            unit: word("unit", wire.unit)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: optional_name("route", wire.route.as_deref())?,
+            model: optional_name("model", wire.model.as_deref())?,
+            region: optional_name("region", wire.region.as_deref())?,
+            used: wire.used,
+            held: wire.held,
+            limit_amount: wire.limit,
+            remaining: wire.remaining,
+            ratio_ppm: wire.ratio_ppm,
+            tier: word("tier", wire.tier)?,
+            debt: wire.debt,
+            suspended: wire.suspended,
+            frozen: wire.frozen,
+            reset_at_ms: wire.reset_at_ms,
+            generation: wire.generation,
+            epoch_start_ms: wire.epoch_start_ms,
+        })
+    }
+}
+
+/// The answer to an audit of one member's book.
+pub fn encode_audit(node_id: u64, clock_ms: u64, generation: u64, report: &AuditReport) -> v1::AuditResponse {
+    let AuditReport { ok, revision, digest, accounts, open_reservations, sums, violations } = report;
+    let mut columns = Vec::new();
+    for (unit, sums) in Unit::ALL.into_iter().zip(sums) {
+        for (column, sum) in named_columns(sums) {
+            columns.push(v1::ColumnSum {
+                unit: unit.number(),
+                column: column.to_owned(),
+                sum: sum.to_string(),
+            });
+        }
+    }
+    v1::AuditResponse {
+        node_id,
+        ok: *ok,
+        revision: *revision,
+        digest: encode_digest(*digest),
+        clock_ms,
+        generation,
+        accounts: *accounts,
+        reservations_open: *open_reservations,
+        sums: columns,
+        violations: violations.iter().map(encode_violation).collect(),
+    }
+}
+
+fn encode_violation(Violation { rule, place, detail }: &Violation) -> v1::Violation {
+    v1::Violation { invariant: format!("{rule:?}"), text: format!("{place}: {detail}") }
+}

@@ -1,0 +1,129 @@
+//! Events.
+
+use holdfast_ledger::event::{Event, EventKind};
+
+use super::lineage::decode_key;
+use super::rule::small;
+use super::text;
+use super::wide::{number, wide};
+use crate::field::{FieldError, InField, name, optional_name, required};
+use crate::log::{decode_id, encode_id};
+use crate::v1;
+use crate::v1::stored_event::Kind as Wire;
+use crate::words::{Word, word};
+
+impl From<&Event> for v1::StoredEvent {
+    fn from(Event { sequence, at_ms, revision, kind }: &Event) -> Self {
+        v1::StoredEvent {
+            sequence: *sequence,
+            at_ms: *at_ms,
+            revision: *revision,
+            kind: Some(encode_kind(kind)),
+        }
+    }
+}
+
+impl TryFrom<v1::StoredEvent> for Event {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::StoredEvent) -> Result<Self, FieldError> {
+        let kind = decode_kind(required("kind", wire.kind)?)?;
+        Ok(Event { sequence: wire.sequence, at_ms: wire.at_ms, revision: wire.revision, kind })
+    }
+}
+
+fn encode_kind(kind: &EventKind) -> Wire {
+    match kind {
+        EventKind::Crossed { lineage, epoch_start_ms, percent, tier } => Wire::Crossed(v1::EventCrossed {
+            lineage: Some(lineage.as_ref().into()),
+            epoch_start_ms: *epoch_start_ms,
+            percent: (*percent).into(),
+            tier: tier.number(),
+        }),
+        EventKind::Indebted { lineage, reservation } => Wire::Indebted(v1::EventIndebted {
+            lineage: Some(lineage.as_ref().into()),
+            reservation: encode_id(*reservation),
+        }),
+        EventKind::Repaid { lineage } => {
+            Wire::Repaid(v1::EventRepaid { lineage: Some(lineage.as_ref().into()) })
+        }
+        EventKind::Forgiven { lineage, amount } => Wire::Forgiven(v1::EventForgiven {
+            lineage: Some(lineage.as_ref().into()),
+            amount: wide(*amount),
+        }),
+        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+            Wire::Breached(v1::EventBreached {
+                reservation: encode_id(*reservation),
+                tenant: text(tenant.as_str()),
+                route: text(route.as_str()),
+                unit: unit.number(),
+                limit: limit.as_ref().map(|limit| text(limit.as_str())),
+                frozen: frozen.number(),
+                user: user.as_ref().map(|user| text(user.as_str())),
+            })
+        }
+        EventKind::Unfrozen { tenant, user, route, actor, reason } => Wire::Unfrozen(v1::EventUnfrozen {
+            tenant: text(tenant.as_str()),
+            user: user.as_ref().map(|user| text(user.as_str())),
+            route: text(route.as_str()),
+            actor: text(actor.as_str()),
+            reason: reason.clone(),
+        }),
+        EventKind::PlanPublished { generation, actor } => Wire::PlanPublished(v1::EventPlanPublished {
+            generation: *generation,
+            actor: text(actor.as_str()),
+        }),
+        EventKind::TenantSet { generation, tenant, actor } => Wire::TenantSet(v1::EventTenantSet {
+            generation: *generation,
+            tenant: text(tenant.as_str()),
+            actor: text(actor.as_str()),
+        }),
+    }
+}
+
+fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
+    Ok(match wire {
+        Wire::Crossed(wire) => EventKind::Crossed {
+            lineage: decode_key("lineage", wire.lineage).in_field("crossed")?,
+            epoch_start_ms: wire.epoch_start_ms,
+            percent: small("crossed.percent", wire.percent)?,
+            tier: word("crossed.tier", wire.tier)?,
+        },
+        Wire::Indebted(wire) => EventKind::Indebted {
+            lineage: decode_key("lineage", wire.lineage).in_field("indebted")?,
+            reservation: decode_id("indebted.reservation", &wire.reservation)?,
+        },
+        Wire::Repaid(wire) => {
+            EventKind::Repaid { lineage: decode_key("lineage", wire.lineage).in_field("repaid")? }
+        }
+        Wire::Forgiven(wire) => EventKind::Forgiven {
+            lineage: decode_key("lineage", wire.lineage).in_field("forgiven")?,
+            amount: number(wire.amount),
+        },
+        Wire::Breached(wire) => EventKind::Breached {
+            reservation: decode_id("breached.reservation", &wire.reservation)?,
+            tenant: name("breached.tenant", &wire.tenant)?,
+            route: name("breached.route", &wire.route)?,
+            unit: word("breached.unit", wire.unit)?,
+            limit: optional_name("breached.limit", wire.limit.as_deref())?,
+            frozen: word("breached.frozen", wire.frozen)?,
+            user: optional_name("breached.user", wire.user.as_deref())?,
+        },
+        Wire::Unfrozen(wire) => EventKind::Unfrozen {
+            tenant: name("unfrozen.tenant", &wire.tenant)?,
+            user: optional_name("unfrozen.user", wire.user.as_deref())?,
+            route: name("unfrozen.route", &wire.route)?,
+            actor: name("unfrozen.actor", &wire.actor)?,
+            reason: wire.reason,
+        },
+        Wire::PlanPublished(wire) => EventKind::PlanPublished {
+            generation: wire.generation,
+            actor: name("plan_published.actor", &wire.actor)?,
+        },
+        Wire::TenantSet(wire) => EventKind::TenantSet {
+            generation: wire.generation,
+            tenant: name("tenant_set.tenant", &wire.tenant)?,
+            actor: name("tenant_set.actor", &wire.actor)?,
+        },
+    })
+}

@@ -1,0 +1,239 @@
+//! The rows of a snapshot, both ways.
+
+mod account;
+mod event;
+mod lineage;
+mod reservation;
+mod rule;
+mod wide;
+
+pub(crate) use account::named_columns;
+
+use std::sync::Arc;
+
+use holdfast_ledger::command::EpochBounds;
+use holdfast_ledger::plan::Plan;
+use holdfast_ledger::query::{PublishedPlan, TenantVersion};
+use holdfast_ledger::record::{CalendarRow, Freeze, Header, Record, Tombstone};
+use prost::Message;
+
+use crate::answers::{decode_digest, encode_digest};
+use crate::field::{FieldError, InField, name, optional_name, required};
+use crate::log::{EntryError, decode_id, encode_id, unreadable_plan};
+use crate::tenants::optional_record;
+use crate::v1;
+use crate::v1::snapshot_record::Record as Wire;
+use crate::words::{Word, word};
+
+/// Appends a row's bytes to a buffer, without a frame.
+pub fn encode_record(record: &Record, buffer: &mut Vec<u8>) {
+    v1::SnapshotRecord::from(record).encode_raw(buffer);
+}
+
+/// The row in these bytes.
+pub fn decode_record(bytes: &[u8]) -> Result<Record, EntryError> {
+    Ok(v1::SnapshotRecord::decode(bytes)?.try_into()?)
+}
+
+pub(crate) fn text(name: impl AsRef<str>) -> String {
+    name.as_ref().to_owned()
+}
+
+impl From<&Record> for v1::SnapshotRecord {
+    fn from(record: &Record) -> Self {
+        let record = match record {
+            Record::Header(header) => Wire::Header(header.into()),
+            Record::Plan(plan) => Wire::Plan(plan.into()),
+            Record::Tenant(tenant) => Wire::Tenant(tenant.into()),
+            Record::Calendar(CalendarRow { calendar, bounds_ms }) => Wire::Calendar(v1::EpochBounds {
+                calendar: Some(calendar.as_ref().into()),
+                bounds_ms: bounds_ms.clone(),
+            }),
+            Record::Lineage(slot, lineage) => Wire::Lineage(lineage::encode(*slot, lineage)),
+            Record::ClosedAccount(slot, closed) => Wire::ClosedAccount(v1::StoredClosedAccount {
+                slot: *slot,
+                lineage: closed.lineage,
+                account: Some((&closed.account).into()),
+            }),
+            Record::Reservation(slot, row) => Wire::Reservation(reservation::encode(*slot, row)),
+            Record::Tombstone(slot, Tombstone { id, at_ms, forget_at_ms }) => {
+                Wire::Tombstone(v1::StoredTombstone {
+                    slot: *slot,
+                    id: encode_id(*id),
+                    at_ms: *at_ms,
+                    forget_at_ms: *forget_at_ms,
+                })
+            }
+            Record::Freeze(freeze) => Wire::Freeze(freeze.into()),
+            Record::Event(event) => Wire::Event(event.as_ref().into()),
+        };
+        v1::SnapshotRecord { record: Some(record) }
+    }
+}
+
+impl TryFrom<v1::SnapshotRecord> for Record {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::SnapshotRecord) -> Result<Self, FieldError> {
+        Ok(match required("record", wire.record)? {
+            Wire::Header(wire) => Record::Header(wire.try_into().in_field("header")?),
+            Wire::Plan(wire) => Record::Plan(wire.try_into().in_field("plan")?),
+            Wire::Tenant(wire) => Record::Tenant(wire.try_into().in_field("tenant")?),
+            Wire::Calendar(wire) => {
+                let EpochBounds { calendar, bounds_ms } = wire.try_into().in_field("calendar")?;
+                Record::Calendar(CalendarRow { calendar, bounds_ms })
+            }
+            Wire::Lineage(wire) => {
+                Record::Lineage(wire.slot, Box::new(lineage::decode(wire).in_field("lineage")?))
+            }
+            Wire::ClosedAccount(wire) => Record::ClosedAccount(
+                wire.slot,
+                Box::new(account::decode_closed(wire).in_field("closed_account")?),
+            ),
+            Wire::Reservation(wire) => {
+                Record::Reservation(wire.slot, reservation::decode(wire).in_field("reservation")?)
+            }
+            Wire::Tombstone(v1::StoredTombstone { slot, id, at_ms, forget_at_ms }) => {
+                let id = decode_id("tombstone.id", &id)?;
+                Record::Tombstone(slot, Tombstone { id, at_ms, forget_at_ms })
+            }
+            Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
+            Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
+        })
+    }
+}
+
+impl From<&Header> for v1::StoredHeader {
+    fn from(header: &Header) -> Self {
+        let Header {
+            index,
+            term,
+            revision,
+            clock_ms,
+            id_floor_ms,
+            generation,
+            rules_version,
+            event_sequence,
+            digest,
+            records,
+        } = header;
+        v1::StoredHeader {
+            index: *index,
+            term: *term,
+            revision: *revision,
+            clock_ms: *clock_ms,
+            id_floor_ms: *id_floor_ms,
+            generation: *generation,
+            rules_version: *rules_version,
+            event_sequence: *event_sequence,
+            digest: encode_digest(*digest),
+            records: *records,
+        }
+    }
+}
+
+impl TryFrom<v1::StoredHeader> for Header {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::StoredHeader) -> Result<Self, FieldError> {
+        Ok(Header {
+            index: wire.index,
+            term: wire.term,
+            revision: wire.revision,
+            clock_ms: wire.clock_ms,
+            id_floor_ms: wire.id_floor_ms,
+            generation: wire.generation,
+            rules_version: wire.rules_version,
+            event_sequence: wire.event_sequence,
+            digest: decode_digest("digest", &wire.digest)?,
+            records: wire.records,
+        })
+    }
+}
+
+impl From<&PublishedPlan> for v1::StoredPlan {
+    fn from(published: &PublishedPlan) -> Self {
+        // The plan itself is not stored: it follows from the document.
+        let PublishedPlan { generation, document, plan: _, published_at_ms, actor } = published;
+        v1::StoredPlan {
+            generation: *generation,
+            document: text(document),
+            published_at_ms: *published_at_ms,
+            actor: text(actor.as_str()),
+        }
+    }
+}
+
+impl TryFrom<v1::StoredPlan> for PublishedPlan {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::StoredPlan) -> Result<Self, FieldError> {
+        Ok(PublishedPlan {
+            generation: wire.generation,
+            plan: Arc::new(Plan::parse(&wire.document).map_err(unreadable_plan)?),
+            document: wire.document.into(),
+            published_at_ms: wire.published_at_ms,
+            actor: name("actor", &wire.actor)?,
+        })
+    }
+}
+
+impl From<&TenantVersion> for v1::StoredTenant {
+    fn from(version: &TenantVersion) -> Self {
+        let TenantVersion { tenant, generation, record, set_at_ms, actor } = version;
+        v1::StoredTenant {
+            tenant: text(tenant.as_str()),
+            generation: *generation,
+            record: record.as_deref().map(v1::TenantRecord::from),
+            set_at_ms: *set_at_ms,
+            actor: text(actor.as_str()),
+        }
+    }
+}
+
+impl TryFrom<v1::StoredTenant> for TenantVersion {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::StoredTenant) -> Result<Self, FieldError> {
+        Ok(TenantVersion {
+            tenant: name("tenant", &wire.tenant)?,
+            generation: wire.generation,
+            record: optional_record(wire.record.as_ref())?,
+            set_at_ms: wire.set_at_ms,
+            actor: name("actor", &wire.actor)?,
+        })
+    }
+}
+
+impl From<&Freeze> for v1::StoredFreeze {
+    fn from(freeze: &Freeze) -> Self {
+        let Freeze { tenant, user, route, limit, level, unit, at_ms, reservation } = freeze;
+        v1::StoredFreeze {
+            tenant: text(tenant.as_str()),
+            user: user.as_ref().map(|user| text(user.as_str())),
+            route: text(route.as_str()),
+            limit: text(limit.as_str()),
+            level: level.number(),
+            unit: unit.number(),
+            at_ms: *at_ms,
+            reservation: encode_id(*reservation),
+        }
+    }
+}
+
+impl TryFrom<v1::StoredFreeze> for Freeze {
+    type Error = FieldError;
+
+    fn try_from(wire: v1::StoredFreeze) -> Result<Self, FieldError> {
+        Ok(Freeze {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            limit: name("limit", &wire.limit)?,
+            level: word("level", wire.level)?,
+            unit: word("unit", wire.unit)?,
+            at_ms: wire.at_ms,
+            reservation: decode_id("reservation", &wire.reservation)?,
+        })
+    }
+}

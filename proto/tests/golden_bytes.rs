@@ -1,0 +1,171 @@
+//! The bytes of every stored message, as they are on disks today. A test here that fails means
+//! that what is written changed: then the format's version and its document change too.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use holdfast_ledger::command::{
+    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
+    Unfreeze,
+};
+use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
+use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
+use holdfast_proto::log::{decode_entry, encode_entry};
+
+const PLAN: &str = include_str!("../../scripts/plans/three-level.yaml");
+const ID: ReservationId = ReservationId(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+/// One command in an entry of its own, so that the bytes are those on disk.
+fn check(command: Command, golden: &str) {
+    let payload = encode_entry(1, &[], [&command]);
+    assert_eq!(hex(&payload), golden, "{command:?}");
+    let (header, commands) = decode_entry(payload, 5, 2).unwrap();
+    assert_eq!((header.index, header.term, header.stamp_ms), (5, 2, 1));
+    assert_eq!(commands, [command]);
+}
+
+fn request() -> Request {
+    Request {
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        model: Some("large".parse().unwrap()),
+        region: Some("eu".parse().unwrap()),
+        amounts: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 600).with(Unit::Micros, 0),
+        hold_ttl_ms: Some(30_000),
+    }
+}
+
+#[test]
+fn reserve() {
+    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32] };
+    check(
+        Command::Reserve(reserve),
+        "08011a6c0a6a0a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab",
+    );
+}
+
+#[test]
+fn start() {
+    check(
+        Command::Start(Start { id: ID, operation: "op-1".parse().unwrap() }),
+        "08011a1a12180a100123456789abcdef001122334455667712046f702d31",
+    );
+}
+
+#[test]
+fn settle() {
+    let actual = Amounts::NONE.with(Unit::Tokens, 200);
+    check(
+        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual }),
+        "08011a231a210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
+    );
+}
+
+#[test]
+fn release() {
+    check(Command::Release(Release { id: ID }), "08011a1422120a100123456789abcdef0011223344556677");
+}
+
+#[test]
+fn renew() {
+    check(
+        Command::Renew(Renew { id: ID, extend_ms: 60_000 }),
+        "08011a182a160a100123456789abcdef001122334455667710e0d403",
+    );
+}
+
+#[test]
+fn report_unknown() {
+    let command = ReportUnknown { id: ID, operation: "op-1".parse().unwrap() };
+    check(Command::ReportUnknown(command), "08011a1a32180a100123456789abcdef001122334455667712046f702d31");
+}
+
+#[test]
+fn set_tenant() {
+    let overrides: Overrides = [
+        ("a".parse().unwrap(), Override::Unlimited),
+        ("b".parse().unwrap(), Override::Amount { amount: 5, burst: Some(7) }),
+    ]
+    .into();
+    let record = TenantRecord {
+        tier: Some("beta".parse().unwrap()),
+        users: [("u1".parse().unwrap(), overrides.clone())].into(),
+        overrides,
+    };
+    let command = SetTenant {
+        tenant: "acme".parse().unwrap(),
+        record: Some(Arc::new(record)),
+        expected_generation: Some(3),
+        actor: "ops".parse().unwrap(),
+    };
+    check(
+        Command::SetTenant(command),
+        "08011a41423f0a0461636d6512300a046265746112050a0161120012090a01621a04080510071a160a02753112050a0161120012090a01621a0408051007180322036f7073",
+    );
+}
+
+#[test]
+fn unfreeze() {
+    let command = Unfreeze {
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "looked into".into(),
+    };
+    check(
+        Command::Unfreeze(command),
+        "08011a244a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn tick_and_rules() {
+    check(Command::Tick, "08011a025200");
+    check(Command::RaiseRules { rules_version: 2 }, "08011a045a020802");
+}
+
+#[test]
+fn publish_plan() {
+    let command = PublishPlan {
+        expected_generation: Some(3),
+        document: PLAN.into(),
+        plan: Arc::new(Plan::parse(PLAN).unwrap()),
+        actor: "ops".parse().unwrap(),
+    };
+    let payload = encode_entry(1, &[], [&Command::PublishPlan(command.clone())]);
+    // The document stands in it word for word, between what is pinned here.
+    let text = hex(&payload);
+    let document = hex(PLAN.as_bytes());
+    assert!(text.contains(&document));
+    let (head, tail) = text.split_once(&document).unwrap();
+    assert!(head.starts_with("08011a") && head.contains("3a") && head.contains("080312"), "{head}");
+    assert_eq!(tail, "1a036f7073");
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command)]);
+}
+
+#[test]
+fn epoch_bounds() {
+    let calendar = |period| Arc::new(Calendar { period, zone: "Asia/Tokyo".into() });
+    let bounds = [
+        EpochBounds { calendar: calendar(Period::Month(1)), bounds_ms: vec![1_000, 2_000, 300_000] },
+        EpochBounds { calendar: calendar(Period::Days(30)), bounds_ms: vec![0, 1] },
+    ];
+    let payload = encode_entry(1_800_000_000_000, &bounds, []);
+    assert_eq!(
+        hex(&payload),
+        "0880a0f1c2b134121b0a10080510011a0a417369612f546f6b796f1207e807d00fe0a71212160a100807101e1a0a417369612f546f6b796f12020001"
+    );
+    let (header, commands) = decode_entry(payload, 1, 1).unwrap();
+    assert_eq!(header.stamp_ms, 1_800_000_000_000);
+    assert_eq!((header.epoch_bounds.as_slice(), commands.len()), (bounds.as_slice(), 0));
+}

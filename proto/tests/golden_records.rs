@@ -1,0 +1,308 @@
+//! The bytes of every row of a snapshot, as they are on disks today. A test here that fails means
+//! that what is written changed: then the format's version and its document change too.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use holdfast_ledger::answer::{State, Tier};
+use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
+use holdfast_ledger::query::{PublishedPlan, TenantVersion};
+use holdfast_ledger::record::{
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, Lineage, LineageKey,
+    Record, ReservationRow, Subject, Tombstone,
+};
+use holdfast_ledger::{Amounts, ReservationId, Unit};
+use holdfast_proto::records::{decode_record, encode_record};
+
+const PLAN: &str = include_str!("../../scripts/plans/three-level.yaml");
+const ID: ReservationId = ReservationId(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn check(record: Record, golden: &str) {
+    let mut buffer = Vec::new();
+    encode_record(&record, &mut buffer);
+    assert_eq!(hex(&buffer), golden, "{record:?}");
+    assert_eq!(decode_record(&buffer), Ok(record));
+}
+
+fn calendar() -> Arc<Calendar> {
+    Arc::new(Calendar { period: Period::Month(1), zone: "Asia/Tokyo".into() })
+}
+
+fn key() -> LineageKey {
+    LineageKey {
+        limit: "tokens".parse().unwrap(),
+        tenant: Some("acme".parse().unwrap()),
+        user: Some("u1".parse().unwrap()),
+        route: Some("chat".parse().unwrap()),
+        model: Some("large".parse().unwrap()),
+        region: Some("eu".parse().unwrap()),
+        lane: Lane::Shadow,
+    }
+}
+
+/// Every column has another value; one needs more than 64 bits.
+fn account() -> Account {
+    Account {
+        number: 1,
+        generation: 2,
+        epoch_start_ms: Some(3),
+        columns: Columns {
+            opening: 1,
+            refilled: 2,
+            granted: 3,
+            corrected: 4,
+            shards_back: 5,
+            moved_in: 6,
+            rule_raise: 7,
+            forgiven: 8,
+            overdraft_issued: 9,
+            available: 10,
+            reserved: 11,
+            spent: 1 << 64,
+            to_shards: 13,
+            carried_forward: 14,
+            forfeited: 15,
+            overdraft_repaid: 16,
+        },
+        legs: 4,
+    }
+}
+
+fn lineage(rule: Rule) -> Record {
+    let lineage = Lineage {
+        key: Arc::new(key()),
+        unit: Unit::Tokens,
+        rule: Some(rule),
+        ladder: Some(Ladder { alert_percent: 80, degrade_percent: 95 }),
+        overdraft_max: Some(1),
+        seen_generation: 2,
+        replayed_ms: 3,
+        refill_remainder: 4,
+        epoch_end_ms: Some(5),
+        current: account(),
+        debt: 6,
+        carried_in: 7,
+        earlier_repaid: 8,
+        past_used: 9,
+        past_debt: -10,
+        crossed: 3,
+        archived_debt: 11,
+        archived_used: 12,
+        legs: 13,
+        drop_at_ms: Some(14),
+    };
+    Record::Lineage(9, Box::new(lineage))
+}
+
+#[test]
+fn header() {
+    let header = Header {
+        index: 1,
+        term: 2,
+        revision: 3,
+        clock_ms: 4,
+        id_floor_ms: 5,
+        generation: 6,
+        rules_version: 7,
+        event_sequence: 8,
+        digest: 9,
+        records: 10,
+    };
+    check(
+        Record::Header(header),
+        "0a24080110021803200428053006380740084a1000000000000000000000000000000009500a",
+    );
+}
+
+#[test]
+fn plan() {
+    let plan = PublishedPlan {
+        generation: 1,
+        document: PLAN.into(),
+        plan: Arc::new(Plan::parse(PLAN).unwrap()),
+        published_at_ms: 2,
+        actor: "ops".parse().unwrap(),
+    };
+    let mut buffer = Vec::new();
+    encode_record(&Record::Plan(plan.clone()), &mut buffer);
+    let text = hex(&buffer);
+    let (head, tail) = text.split_once(&hex(PLAN.as_bytes())).unwrap();
+    assert!(head.starts_with("12") && head.contains("080112"), "{head}");
+    assert_eq!(tail, "180222036f7073");
+    assert_eq!(decode_record(&buffer), Ok(Record::Plan(plan)));
+}
+
+#[test]
+fn tenant() {
+    let tenant = TenantVersion {
+        tenant: "acme".parse().unwrap(),
+        generation: 1,
+        record: Some(Arc::default()),
+        set_at_ms: 2,
+        actor: "ops".parse().unwrap(),
+    };
+    check(Record::Tenant(tenant), "1a110a0461636d6510011a0020022a036f7073");
+}
+
+#[test]
+fn bounds() {
+    let row = CalendarRow { calendar: calendar(), bounds_ms: vec![1, 300] };
+    check(Record::Calendar(row), "22170a10080510011a0a417369612f546f6b796f120301ac02");
+}
+
+#[test]
+fn lineages() {
+    check(
+        lineage(Rule::Bucket { amount: 1, per_ms: 2, burst: 3 }),
+        "2aba01080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222080a060801100218032a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010e",
+    );
+    let period = Rule::Period { limit: 1, calendar: calendar(), carry_over: 2, carry_debt: true };
+    check(
+        lineage(period),
+        "2acc01080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802221a121808011210080510011a0a417369612f546f6b796f180220012a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010e",
+    );
+    check(
+        lineage(Rule::Concurrency { limit: 5 }),
+        "2ab601080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222041a0208052a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010e",
+    );
+    check(
+        lineage(Rule::Unlimited { calendar: None }),
+        "2ab401080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802220222002a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010e",
+    );
+}
+
+#[test]
+fn closed_account() {
+    let closed = ClosedAccount { lineage: 7, account: account() };
+    check(
+        Record::ClosedAccount(8, Box::new(closed)),
+        "3251080810071a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804",
+    );
+}
+
+#[test]
+fn reservation() {
+    let row = ReservationRow {
+        id: ID,
+        request_digest: [0xab; 32],
+        subject: Arc::new(Subject {
+            tenant: "acme".parse().unwrap(),
+            user: Some("u1".parse().unwrap()),
+            route: "chat".parse().unwrap(),
+        }),
+        generation: 1,
+        tier: Tier::DegradedLight,
+        state: State::SettledWithDebt,
+        reserved: Amounts::NONE.with(Unit::Tokens, 600),
+        legs: [Leg { lineage: 1, account: 2, amount: 600 }, Leg { lineage: 3, account: 0, amount: 600 }]
+            .into(),
+        reserved_at_ms: 2,
+        reserved_revision: 3,
+        expires_at_ms: 4,
+        grace_ms: 5,
+        operation: Some("op-1".parse().unwrap()),
+        started_at_ms: 6,
+        unknown_at_ms: 7,
+        ended: Some(Box::new(Ended {
+            at_ms: 8,
+            revision: 9,
+            forget_at_ms: 10,
+            actual: Amounts::NONE.with(Unit::Tokens, 700),
+            debt: Amounts::NONE.with(Unit::Tokens, 100),
+        })),
+    };
+    check(
+        Record::Reservation(3, row),
+        "3a9401080312100123456789abcdef00112233445566771a20abababababababababababababababababababababababababababababababab220461636d652a02753132046368617438014002480852070a05080210d8045a070801100218d8045a05080318d80460026803700478058201046f702d318801069001079a011708081009180a22070a05080210bc052a060a0408021064",
+    );
+}
+
+#[test]
+fn tombstone() {
+    let tombstone = Tombstone { id: ID, at_ms: 1, forget_at_ms: 2 };
+    check(Record::Tombstone(4, tombstone), "4218080412100123456789abcdef001122334455667718012002");
+}
+
+#[test]
+fn freeze() {
+    let freeze = Freeze {
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        limit: "tokens".parse().unwrap(),
+        level: Level::User,
+        unit: Unit::Tokens,
+        at_ms: 1,
+        reservation: ID,
+    };
+    check(
+        Record::Freeze(freeze),
+        "4a300a0461636d65120275311a04636861742206746f6b656e7328033002380142100123456789abcdef0011223344556677",
+    );
+}
+
+#[test]
+fn events() {
+    let lineage = Arc::new(LineageKey { lane: Lane::Enforced, ..key() });
+    let event = |kind| Record::Event(Arc::new(Event { sequence: 1, at_ms: 2, revision: 3, kind }));
+    let crossed = EventKind::Crossed {
+        lineage: lineage.clone(),
+        epoch_start_ms: Some(1),
+        percent: 80,
+        tier: Tier::DegradedLight,
+    };
+    check(
+        event(crossed),
+        "5233080110021803222b0a230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575100118502002",
+    );
+    check(
+        event(EventKind::Indebted { lineage: lineage.clone(), reservation: ID }),
+        "523f0801100218032a370a230a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657512100123456789abcdef0011223344556677",
+    );
+    check(
+        event(EventKind::Repaid { lineage: lineage.clone() }),
+        "522d08011002180332250a230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575",
+    );
+    check(
+        event(EventKind::Forgiven { lineage, amount: 5 }),
+        "52310801100218033a290a230a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657512020805",
+    );
+    let breached = EventKind::Breached {
+        reservation: ID,
+        tenant: "acme".parse().unwrap(),
+        route: "chat".parse().unwrap(),
+        unit: Unit::Micros,
+        limit: Some("money".parse().unwrap()),
+        frozen: Level::Tenant,
+        user: None,
+    };
+    check(
+        event(breached),
+        "523108011002180342290a100123456789abcdef0011223344556677120461636d651a046368617420042a056d6f6e65793002",
+    );
+    let unfrozen = EventKind::Unfrozen {
+        tenant: "acme".parse().unwrap(),
+        user: None,
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
+    let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+    check(event(published), "520f0801100218035207080412036f7073");
+    let set = EventKind::TenantSet {
+        generation: 5,
+        tenant: "acme".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+    };
+    check(event(set), "52150801100218035a0d0805120461636d651a036f7073");
+}
