@@ -38,7 +38,7 @@ pub(super) fn read(shared: &Shared, range: Range<u64>, bytes_max: usize) -> io::
             .spans
             .range(skip..)
             .take_while(|span| {
-                let more = span.first < disk_end && bytes < bytes_max;
+                let more = span.first < disk_end && (bytes == 0 || bytes < bytes_max);
                 bytes = bytes.saturating_add(span.length as usize);
                 more
             })

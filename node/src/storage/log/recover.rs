@@ -178,6 +178,7 @@ impl<'a> Scan<'a> {
     /// Decides between a torn tail and damage, and cuts the tail off.
     fn cut(&mut self, segment: &Arc<Segment>, stop: &Stop, later: &[u64]) -> Result<(), LogOpenError> {
         let expected = self.seq + 1;
+        let damaged = self.damaged(segment, stop, expected);
         let mut synced = frame::highest_synced_seq(&self.buffer[stop.offset as usize..]);
         for number in later {
             self.load(*number)?;
@@ -186,7 +187,7 @@ impl<'a> Scan<'a> {
         // The oldest head was durable before anything was deleted or accepted after it.
         let lost_head = self.seq == 0 && (segment.number > 1 || self.created);
         if lost_head || synced.is_some_and(|synced| synced >= expected) {
-            return Err(self.damaged(segment, stop, expected));
+            return Err(damaged);
         }
         tracing::warn!(
             file = segment.path(),
@@ -210,6 +211,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
+    /// The refusal, should it come to that. The buffer holds the segment.
     fn damaged(&self, segment: &Segment, stop: &Stop, seq: u64) -> LogOpenError {
         // At the beginning of a segment, whole but of a later number: what is missing is the end of the one before.
         let (file, offset) = match self.kept.len().checked_sub(2).and_then(|before| self.kept.get(before)) {

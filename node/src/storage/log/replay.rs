@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::record::{Record, decode_all};
 use super::segment::{Segment, Span};
+use super::types::committed_within;
 use super::worker::{Head, purge_spans, truncate_spans};
 
 /// The state built up so far.
@@ -71,6 +72,7 @@ impl Replay {
             Record::Truncate(keep) => {
                 truncate_spans(&mut self.spans, keep.map(|keep| keep.index));
                 self.head.last = keep;
+                self.head.committed = committed_within(self.head.committed, keep);
             }
             Record::Purge(upto) => {
                 purge_spans(&mut self.spans, upto.index);
@@ -124,10 +126,7 @@ impl Replay {
                 "older segments of the log are missing: entries from {from} to {last:?} should be there, the first found is {first:?}"
             ));
         }
-        if self.head.committed.map(|committed| committed.index) > last {
-            // Written without waiting for the entries it speaks of.
-            self.head.committed = self.head.purged;
-        }
+        self.head.committed = committed_within(self.head.committed, self.head.last);
         Ok(())
     }
 }

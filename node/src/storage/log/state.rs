@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::segment::Span;
-use super::types::{Done, LogBounds, LogConfig, LogEntry, LogPosition, LogStats, LogVote};
+use super::types::{Done, LogBounds, LogConfig, LogEntry, LogPosition, LogStats, LogVote, committed_within};
 
 /// Something to be written, in the order of the calls.
 pub(super) enum Op {
@@ -180,6 +180,7 @@ impl State {
             }
         }
         self.bounds.last = keep;
+        self.committed = committed_within(self.committed, keep);
         self.push(Op::Truncate(keep), 0, done);
         Ok(())
     }

@@ -78,6 +78,16 @@ pub struct LogBounds {
     pub last: Option<LogPosition>,
 }
 
+/// The committed position after a truncation. Raft never voids a committed entry, but the position is written
+/// without waiting for the entries it speaks of, so one that speaks of void entries must not outlive them.
+pub(super) fn committed_within(
+    committed: Option<LogPosition>,
+    last: Option<LogPosition>,
+) -> Option<LogPosition> {
+    let last = last.map(|last| last.index);
+    committed.filter(|committed| Some(committed.index) <= last)
+}
+
 /// Called once when what it belongs to is durable, or with the error that ended the log.
 /// Runs on the sync worker: it must not block.
 pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;

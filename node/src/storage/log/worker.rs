@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::record::{ENTRY_OVERHEAD_BYTES, Record};
 use super::segment::{self, Segment, Span};
 use super::state::{Group, Op};
-use super::types::{Done, LogConfig, LogPosition, LogVote};
+use super::types::{Done, LogConfig, LogPosition, LogVote, committed_within};
 use super::{Shared, frame};
 use crate::storage::disk::Disk;
 use crate::storage::limits::LOG_FRAME_PAYLOAD_BYTES;
@@ -197,6 +197,7 @@ impl SyncWorker {
             }
             Op::Truncate(keep) => {
                 self.head.last = *keep;
+                self.head.committed = committed_within(self.head.committed, *keep);
                 self.record_alone(&Record::Truncate(*keep));
                 self.changes.push(SpanChange::Truncate(keep.map(|keep| keep.index)));
             }

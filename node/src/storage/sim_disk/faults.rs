@@ -96,7 +96,6 @@ impl Faults {
         }
         self.calls += 1;
         let call = call();
-        let sync = call == Call::Sync;
         let write = matches!(call, Call::Write(..) | Call::Create(_));
         if let Some(recorded) = &mut self.recorded {
             recorded.push(call);
@@ -111,9 +110,6 @@ impl Faults {
             && at == self.calls
         {
             return Verdict::Fail(io::Error::new(kind, "simulated error"));
-        }
-        if sync && std::mem::take(&mut self.fail_next_sync) {
-            return Verdict::Fail(io::Error::other("simulated sync error"));
         }
         if write && self.capacity_bytes.is_some_and(|max| bytes_after > max) {
             return Verdict::Fail(io::Error::new(io::ErrorKind::StorageFull, "simulated disk is full"));

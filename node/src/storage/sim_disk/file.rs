@@ -53,7 +53,15 @@ impl DiskFile for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.check_life(&self.disk.lock())?;
-        self.disk.mutate(|| Call::Sync, 0, |tree| tree.sync(self.node))
+        let fails = {
+            let mut state = self.disk.lock();
+            self.check_life(&state)?;
+            std::mem::take(&mut state.faults.fail_next_sync)
+        };
+        self.disk.mutate(
+            || Call::Sync,
+            0,
+            |tree| if fails { tree.lose_sync(self.node) } else { tree.sync(self.node) },
+        )
     }
 }

@@ -47,7 +47,8 @@ impl SimDisk {
         self.lock().faults.fail_nth(nth, kind);
     }
 
-    /// Lets the next `sync` of a file fail (later ones succeed, as on systems that forget a lost write).
+    /// Lets the next `sync` of a file fail. What it should have made durable stays readable but is never written:
+    /// later syncs succeed without it.
     pub fn fail_next_sync(&self) {
         self.lock().faults.fail_next_sync = true;
     }

@@ -202,6 +202,12 @@ impl Tree {
         Ok(())
     }
 
+    /// A sync that fails as systems let it: the pages stay readable and count as clean, but never reach the disk.
+    pub(super) fn lose_sync(&mut self, id: u64) -> io::Result<()> {
+        self.file_mut(id)?.pending.clear();
+        Err(io::Error::other("simulated sync error"))
+    }
+
     pub(super) fn edit(&mut self, path: &str, change: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let Ok(id) = self.file_at(path) else { return false };
         let Some(file) = self.files.get_mut(&id) else { return false };
