@@ -84,10 +84,10 @@ impl Check {
                     "must be set, since nobody can connect to the address that is listened on",
                 );
             }
-        } else if let Some(advertise) = self.address(&advertise_key, &port.advertise) {
-            if advertise.port == 0 || advertise.is_wildcard() {
-                self.say(&advertise_key, format!("is {advertise}; nobody can connect to that"));
-            }
+        } else if let Some(advertise) = self.address(&advertise_key, &port.advertise)
+            && (advertise.port == 0 || advertise.is_wildcard())
+        {
+            self.say(&advertise_key, format!("is {advertise}; nobody can connect to that"));
         }
         listen
     }
