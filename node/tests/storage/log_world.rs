@@ -137,7 +137,8 @@ impl World {
             }
             Step::Vote => {
                 self.term += 1;
-                let vote = LogVote { term: self.term, node: self.term % 3, committed: self.term.is_multiple_of(2) };
+                let vote =
+                    LogVote { term: self.term, node: self.term % 3, committed: self.term.is_multiple_of(2) };
                 next.vote = Some(vote);
                 self.log.save_vote(vote, self.done())?;
             }

@@ -1,0 +1,60 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::settings::Global;
+
+/// Capacity that is reserved first and settled exactly once
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 unavailable (nothing was done), 5 outcome unknown.
+#[derive(Debug, Parser)]
+#[command(name = "holdfast", version, propagate_version = true, subcommand_required = true)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One variant a command; what each does is in its own file.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a whole cluster on this machine, with a sample plan and demo traffic
+    Dev(commands::dev::Args),
+    /// Run one node
+    Serve(commands::serve::Args),
+    /// Check, apply, show and compare plans
+    #[command(subcommand)]
+    Plan(commands::plan::Command),
+    /// Set, show and list the records of tenants
+    #[command(subcommand)]
+    Tenant(commands::tenant::Command),
+    /// Show what has ended: reservations and events beyond the live window
+    History(commands::history::Args),
+    /// Hold capacity
+    Reserve(commands::reserve::Args),
+    /// Bind an operation to a reservation
+    Start(commands::start::Args),
+    /// End a started reservation with what it used
+    Settle(commands::settle::Args),
+    /// End a reservation that was not started
+    Release(commands::release::Args),
+    /// Show a reservation
+    Get(commands::get::Args),
+    /// Show what a tenant or a user has used and has left
+    Quota(commands::quota::Args),
+    /// Show every member: role, term, log, lag
+    Status(commands::status::Args),
+    /// Check the account equation on every member
+    Audit(commands::audit::Args),
+    /// Show the membership
+    #[command(subcommand)]
+    Member(commands::member::Command),
+    /// Measure: drive reservations at a cluster
+    Bench(commands::bench::Args),
+    /// Print a completion script for a shell
+    Completion(commands::completion::Args),
+}

@@ -1,0 +1,222 @@
+//! `holdfast plan`: check, apply, show and compare plans.
+
+use std::path::{Path, PathBuf};
+
+use holdfast_ledger::plan::{Plan, PlanError};
+use holdfast_proto::v1;
+use serde_json::{Map, json};
+
+use crate::cluster::{Cluster, Effect, answer_bytes_max};
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, put_u64};
+use crate::settings::Settings;
+use crate::show::instant;
+
+/// What can be done with plans.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Check a document without a cluster, time zones included; names every problem by its line
+    Check {
+        /// The document (schema admissionBudget.v1); - reads standard input
+        file: PathBuf,
+    },
+    /// Publish a document
+    Apply {
+        /// The document; - reads standard input
+        file: PathBuf,
+        /// Refuse unless this generation is in force
+        #[arg(long, value_name = "N")]
+        expected_generation: Option<u64>,
+    },
+    /// Print the document in force word for word
+    Get {
+        /// An earlier generation's instead
+        #[arg(long, value_name = "N")]
+        generation: Option<u64>,
+    },
+    /// Show what a document, or a generation, would change
+    Diff {
+        /// The document; - reads standard input
+        #[arg(required_unless_present = "to")]
+        file: Option<PathBuf>,
+        /// Compare with this generation instead of the one in force
+        #[arg(long, value_name = "N")]
+        from: Option<u64>,
+        /// Compare this generation instead of a file
+        #[arg(long, value_name = "N", conflicts_with = "file")]
+        to: Option<u64>,
+    },
+}
+
+/// Does it.
+pub async fn run(settings: &Settings, command: Command) -> Outcome {
+    match command {
+        Command::Check { file } => check(settings, &file),
+        Command::Apply { file, expected_generation } => apply(settings, &file, expected_generation).await,
+        Command::Get { generation } => get(settings, generation).await,
+        Command::Diff { file, from, to } => diff(settings, file.as_deref(), from, to).await,
+    }
+}
+
+fn check(settings: &Settings, file: &Path) -> Outcome {
+    let document = read_document(file)?;
+    let problems = problems(&document);
+    let shown: Vec<_> = problems
+        .iter()
+        .map(|error| json!({"line": error.line, "path": error.path, "problem": error.problem}))
+        .collect();
+    let summary = json!({"ok": problems.is_empty(), "problems": shown});
+    if problems.is_empty() {
+        return settings.output.show(&summary, || format!("{}: this plan is fine\n", file.display()));
+    }
+    if settings.output.is_json() {
+        settings.output.show(&summary, String::new)?;
+    }
+    Err(wrong_document(file, &problems))
+}
+
+/// Everything that is wrong with a plan document, time zones included.
+pub fn problems(document: &str) -> Vec<PlanError> {
+    match Plan::parse_with_zones(document) {
+        Err(problems) => problems,
+        Ok((_, zones)) => zones
+            .iter()
+            .filter(|zone| jiff::tz::TimeZone::get(&zone.zone).is_err())
+            .map(|zone| zone.unknown())
+            .collect(),
+    }
+}
+
+/// A document that cannot be used, with every problem on a line of its own.
+pub fn wrong_document(file: &Path, problems: &[PlanError]) -> Failure {
+    let count =
+        if problems.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", problems.len()) };
+    let lines: Vec<String> = problems.iter().map(|error| format!("\n  {}:{error}", file.display())).collect();
+    Failure::failed(format!("{} has {count}:{}", file.display(), lines.concat()))
+}
+
+/// The text of a document; `-` is standard input.
+pub fn read_document(file: &Path) -> Outcome<String> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    text.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))
+}
+
+async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>) -> Outcome {
+    let document = read_document(file)?;
+    let problems = problems(&document);
+    if !problems.is_empty() {
+        return Err(wrong_document(file, &problems).advise("Nothing was published; the plan in force stays."));
+    }
+    let cluster = Cluster::of(settings)?;
+    let answer = publish(&cluster, document, expected_generation).await?;
+    published(settings, &answer, &format!("{}", file.display()))
+}
+
+/// Publishes a document.
+pub async fn publish(
+    cluster: &Cluster,
+    document: String,
+    expected_generation: Option<u64>,
+) -> Outcome<v1::PublishResponse> {
+    let request = v1::PublishRequest { expected_generation, document, actor: actor() };
+    cluster
+        .ask("plan apply", Effect::Writes, async |call| {
+            let request = call.request(request.clone());
+            v1::plans_client::PlansClient::new(call.channel).publish(request).await
+        })
+        .await
+}
+
+/// Shows what a publish brought.
+pub fn published(settings: &Settings, answer: &v1::PublishResponse, what: &str) -> Outcome {
+    let mut document = Map::new();
+    put_u64(&mut document, "generation", answer.generation);
+    put_u64(&mut document, "revision", answer.revision);
+    document.insert("changed".into(), answer.changed.into());
+    settings.output.show(&document.into(), || match answer.changed {
+        true => format!("{what} is in force: generation {}\n", answer.generation),
+        false => format!("{what} changes nothing: generation {} stays in force\n", answer.generation),
+    })
+}
+
+/// A published plan.
+pub async fn get_plan(cluster: &Cluster, generation: Option<u64>) -> Outcome<v1::GetPlanResponse> {
+    cluster
+        .ask("plan get", Effect::Reads, async |call| {
+            let request = call.request(v1::GetPlanRequest { generation, stale: false });
+            let client = v1::plans_client::PlansClient::new(call.channel);
+            client.max_decoding_message_size(answer_bytes_max()).get(request).await
+        })
+        .await
+}
+
+async fn get(settings: &Settings, generation: Option<u64>) -> Outcome {
+    let answer = get_plan(&Cluster::of(settings)?, generation).await?;
+    if !settings.output.is_json() {
+        return print(&answer.document);
+    }
+    let head = answer.head.unwrap_or_default();
+    let mut document = Map::new();
+    put_u64(&mut document, "generation", head.generation);
+    put_u64(&mut document, "published_at_ms", head.published_at_ms);
+    document.insert("published_at".into(), instant(head.published_at_ms).into());
+    document.insert("actor".into(), head.actor.into());
+    document.insert("document".into(), answer.document.into());
+    settings.output.show(&document.into(), String::new)
+}
+
+async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: Option<u64>) -> Outcome {
+    use v1::plan_ref::Plan as Ref;
+    let target = match (file, to) {
+        (Some(file), _) => Ref::Document(read_document(file)?),
+        (None, to) => Ref::Generation(to.unwrap_or_default()),
+    };
+    let side = |plan| Some(v1::PlanRef { plan: Some(plan) });
+    let request = v1::DiffPlansRequest {
+        from: side(Ref::Generation(from.unwrap_or_default())),
+        to: side(target),
+        stale: false,
+    };
+    let answer = Cluster::of(settings)?
+        .ask("plan diff", Effect::Reads, async |call| {
+            let request = call.request(request.clone());
+            let client = v1::plans_client::PlansClient::new(call.channel);
+            client.max_decoding_message_size(answer_bytes_max()).diff(request).await
+        })
+        .await?;
+    let changes: Vec<_> = answer
+        .changes
+        .iter()
+        .map(|change| json!({"path": change.path, "before": change.before, "after": change.after}))
+        .collect();
+    let document = json!({"same": answer.same_content, "changes": changes});
+    settings.output.show(&document, || {
+        if answer.same_content { "no difference\n".to_owned() } else { changes_text(&answer.changes) }
+    })
+}
+
+fn changes_text(changes: &[v1::PlanChange]) -> String {
+    let mut text = String::new();
+    for change in changes {
+        match (&change.before, &change.after) {
+            (Some(before), Some(after)) => {
+                text.push_str(&format!("~ {}: {before} -> {after}\n", change.path))
+            }
+            (None, Some(after)) => text.push_str(&format!("+ {}: {after}\n", change.path)),
+            (Some(before), None) => text.push_str(&format!("- {}: {before}\n", change.path)),
+            (None, None) => text.push_str(&format!("  {}\n", change.path)),
+        }
+    }
+    text
+}
+
+/// Who publishes, for the record: the name this user has on this machine.
+pub fn actor() -> String {
+    let named =
+        std::env::var("USER").ok().filter(|name| name.parse::<holdfast_ledger::ids::ActorName>().is_ok());
+    named.unwrap_or_else(|| "cli".to_owned())
+}

@@ -1,0 +1,144 @@
+//! What goes to stdout: a table for people or one JSON document for programs. Messages go to stderr.
+
+use std::io::{ErrorKind, Write};
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use serde_json::Value;
+
+use crate::failure::{Failure, Outcome};
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Aligned columns for people.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+}
+
+/// Writes results in the format that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    format: Format,
+}
+
+impl Output {
+    /// Writes in this format.
+    pub fn new(format: Format) -> Self {
+        Output { format }
+    }
+
+    /// Whether programs read it.
+    pub fn is_json(self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Shows one result: the document, or what `text` makes of it.
+    pub fn show(self, document: &Value, text: impl FnOnce() -> String) -> Outcome {
+        match self.format {
+            Format::Json => print(&format!("{document}\n")),
+            Format::Table => print(&text()),
+        }
+    }
+}
+
+/// Writes to stdout. A reader that went away (`holdfast … | head`) is not a failure.
+pub fn print(text: &str) -> Outcome {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A table: headers, and rows in which numbers stand to the right.
+pub struct Rows {
+    table: Table,
+}
+
+impl Rows {
+    /// An empty table with its column titles.
+    pub fn new<const N: usize>(titles: [&str; N]) -> Self {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(titles.map(|title| Cell::new(title.to_uppercase())));
+        Rows { table }
+    }
+
+    /// Adds a row.
+    pub fn add<const N: usize>(&mut self, cells: [String; N]) {
+        self.table.add_row(cells.map(|text| {
+            let numeric = text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains([':', '-', '.']);
+            let alignment = if numeric { CellAlignment::Right } else { CellAlignment::Left };
+            Cell::new(text).set_alignment(alignment)
+        }));
+    }
+
+    /// The text, without the spaces that would trail at the ends of lines.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.table.lines() {
+            // The preset without borders still pads the first column by one space.
+            text.push_str(line.strip_prefix(' ').unwrap_or(&line).trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Adds `name`, and `name_str` beside it where a reader with 53-bit numbers would round it.
+pub fn put_u64(object: &mut serde_json::Map<String, Value>, name: &str, value: u64) {
+    const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
+    object.insert(name.to_owned(), value.into());
+    if value > EXACT_IN_JAVASCRIPT {
+        object.insert(format!("{name}_str"), value.to_string().into());
+    }
+}
+
+/// 12345678 as `12 345 678`, for people.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_values_exist_as_text_too() {
+        let mut object = serde_json::Map::new();
+        put_u64(&mut object, "small", 1 << 53);
+        put_u64(&mut object, "large", (1 << 53) + 1);
+        assert!(object.get("small_str").is_none());
+        assert_eq!(object.get("large_str"), Some(&Value::from("9007199254740993")));
+    }
+
+    #[test]
+    fn groups_of_three() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1 000");
+        assert_eq!(grouped(12_345_678), "12 345 678");
+    }
+
+    #[test]
+    fn columns_line_up_and_nothing_trails() {
+        let mut rows = Rows::new(["name", "used"]);
+        rows.add(["a".into(), "5".into()]);
+        rows.add(["longer".into(), "1 234".into()]);
+        assert_eq!(rows.text(), "NAME    USED\na           5\nlonger  1 234\n");
+    }
+}

@@ -1,0 +1,9 @@
+//! Wire messages as JSON documents and as text for people.
+
+mod quota;
+mod receipt;
+mod words;
+
+pub use quota::{quota_document, quota_text};
+pub use receipt::{receipt_document, receipt_text};
+pub use words::{at_ms, bytes_hex, hours_minutes, instant, role, state, unit};

@@ -1,0 +1,121 @@
+//! A reservation's receipt.
+
+use holdfast_proto::v1;
+use serde_json::{Map, Value};
+
+use super::words::{bytes_hex, epoch, instant, level, state, tier, unit};
+use crate::output::{Rows, grouped, put_u64};
+
+/// The document that programs read.
+pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
+    let mut object = Map::new();
+    let mut text = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
+    text("id", receipt.id.clone().into());
+    text("state", state(receipt.state).into());
+    text("tenant", receipt.tenant.clone().into());
+    text("user", receipt.user.clone().into());
+    text("route", receipt.route.clone().into());
+    text("tier", tier(receipt.tier).into());
+    text("operation", receipt.operation.clone().into());
+    text("request_digest", bytes_hex(&receipt.request_digest).into());
+    text("reserved", amounts_document(receipt.reserved.as_ref()));
+    text("actual", receipt.actual.as_ref().map_or(Value::Null, |actual| amounts_document(Some(actual))));
+    text("debt", amounts_document(receipt.debt.as_ref()));
+    text("legs", receipt.legs.iter().map(leg_document).collect());
+    for (name, value) in [
+        ("revision", Some(revision)),
+        ("generation", Some(receipt.generation)),
+        ("reserved_at_ms", Some(receipt.reserved_at_ms)),
+        ("reserved_revision", Some(receipt.reserved_revision)),
+        ("expires_at_ms", Some(receipt.expires_at_ms)),
+        ("started_at_ms", receipt.started_at_ms),
+        ("ended_at_ms", receipt.ended_at_ms),
+        ("ended_revision", receipt.ended_revision),
+    ] {
+        match value {
+            Some(value) => put_u64(&mut object, name, value),
+            None => drop(object.insert(name.to_owned(), Value::Null)),
+        }
+    }
+    object.into()
+}
+
+fn amounts_document(amounts: Option<&v1::Amounts>) -> Value {
+    let mut object = Map::new();
+    for part in amounts.into_iter().flat_map(|amounts| &amounts.amounts) {
+        put_u64(&mut object, &unit(part.unit), part.amount);
+    }
+    object.into()
+}
+
+fn leg_document(leg: &v1::Leg) -> Value {
+    let mut object = Map::new();
+    object.insert("limit".into(), leg.limit.clone().into());
+    object.insert("level".into(), level(leg.level).into());
+    object.insert("unit".into(), unit(leg.unit).into());
+    put_u64(&mut object, "amount", leg.amount);
+    put_u64(&mut object, "generation", leg.generation);
+    object.insert("epoch".into(), epoch(leg.epoch_start_ms).into());
+    object.into()
+}
+
+/// What people read.
+pub fn receipt_text(receipt: &v1::Receipt) -> String {
+    let mut rows = Rows::new(["reservation", &receipt.id]);
+    let mut row = |name: &str, value: String| rows.add([name.to_owned(), value]);
+    row("state", state(receipt.state).to_owned());
+    row("tier", tier(receipt.tier).to_owned());
+    row("tenant", receipt.tenant.clone());
+    if let Some(user) = &receipt.user {
+        row("user", user.clone());
+    }
+    row("route", receipt.route.clone());
+    row("generation", receipt.generation.to_string());
+    row("reserved", amounts_text(receipt.reserved.as_ref()));
+    row("reserved at", instant(receipt.reserved_at_ms));
+    if let Some(operation) = &receipt.operation {
+        row("operation", operation.clone());
+    }
+    if let Some(at_ms) = receipt.started_at_ms {
+        row("started at", instant(at_ms));
+    }
+    match receipt.ended_at_ms {
+        Some(at_ms) => row("ended at", instant(at_ms)),
+        None => row("expires at", instant(receipt.expires_at_ms)),
+    }
+    if receipt.actual.is_some() {
+        row("actual", amounts_text(receipt.actual.as_ref()));
+    }
+    if receipt.debt.as_ref().is_some_and(|debt| !debt.amounts.is_empty()) {
+        row("debt", amounts_text(receipt.debt.as_ref()));
+    }
+    let mut text = rows.text();
+    if !receipt.legs.is_empty() {
+        text.push('\n');
+        text.push_str(&legs_text(&receipt.legs));
+    }
+    text
+}
+
+fn legs_text(legs: &[v1::Leg]) -> String {
+    let mut rows = Rows::new(["limit", "level", "unit", "held", "epoch"]);
+    for leg in legs {
+        rows.add([
+            leg.limit.clone(),
+            level(leg.level),
+            unit(leg.unit),
+            grouped(leg.amount),
+            epoch(leg.epoch_start_ms),
+        ]);
+    }
+    rows.text()
+}
+
+fn amounts_text(amounts: Option<&v1::Amounts>) -> String {
+    let parts: Vec<String> = amounts
+        .into_iter()
+        .flat_map(|amounts| &amounts.amounts)
+        .map(|part| format!("{} {}", grouped(part.amount), unit(part.unit)))
+        .collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
