@@ -19,7 +19,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Opens a file that exists, for reading and writing.
     fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// The names of the files in a directory, sorted. Directories are left out.
+    /// The names of the files and directories in a directory, sorted.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
 
     /// Gives a file another name in the same directory, replacing what had it.

@@ -20,6 +20,21 @@ pub const LOG_ENTRY_PAYLOAD_BYTES_MAX: usize = 256 << 20;
 /// Largest segment file that is read at all: frames are located by 32-bit offsets.
 pub const LOG_SEGMENT_FILE_BYTES_MAX: u64 = u32::MAX as u64;
 
+/// A block of a snapshot ends with the record that reaches this size: what is checked, and may be damaged, as a whole.
+pub const SNAPSHOT_BLOCK_BYTES: usize = 256 << 10;
+
+/// Largest record of a snapshot. The largest real one is a plan document of 1 MiB.
+pub const SNAPSHOT_RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// Largest opaque membership in a snapshot's header: hundreds of members with long addresses.
+pub const SNAPSHOT_MEMBERSHIP_BYTES_MAX: usize = 1 << 20;
+
+/// Snapshots kept. The newest is needed; the one before it is what an operator has when that one is damaged.
+pub const SNAPSHOTS_KEPT: usize = 2;
+
+/// Longest cluster id in an identity file.
+pub const IDENTITY_CLUSTER_BYTES_MAX: usize = 255;
+
 const _: () = assert!(
     LOG_SEGMENT_BYTES as usize + LOG_ENTRY_PAYLOAD_BYTES_MAX + LOG_FRAME_PAYLOAD_BYTES < u32::MAX as usize
 );

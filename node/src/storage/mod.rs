@@ -10,11 +10,16 @@
 
 mod codec;
 pub mod disk;
+pub mod identity;
 pub mod limits;
+mod lock;
 pub mod log;
 mod real_disk;
 pub mod sim_disk;
+pub mod snapshot;
 
 pub use disk::{Disk, DiskFile};
+pub use identity::{Identity, IdentityError};
+pub use lock::{DirectoryLock, LockError};
 pub use real_disk::RealDisk;
 pub use sim_disk::SimDisk;

@@ -67,9 +67,6 @@ impl Disk for RealDisk {
         let mut names = Vec::new();
         for entry in fs::read_dir(&path).map_err(|error| at(&path, error))? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                continue;
-            }
             match entry.file_name().into_string() {
                 Ok(name) => names.push(name),
                 Err(name) => {

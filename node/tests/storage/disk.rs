@@ -21,9 +21,9 @@ fn contract(disk: &dyn Disk) {
     file.sync().unwrap();
     disk.create("a/b/w").unwrap();
     disk.create_dir("a/b/dir").unwrap();
-    assert_eq!(disk.list("a/b").unwrap(), ["w", "x"]);
+    assert_eq!(disk.list("a/b").unwrap(), ["dir", "w", "x"]);
     disk.rename("a/b/x", "a/b/w").unwrap();
-    assert_eq!(disk.list("a/b").unwrap(), ["w"]);
+    assert_eq!(disk.list("a/b").unwrap(), ["dir", "w"]);
     let again = disk.open("a/b/w").unwrap();
     assert_eq!(again.size().unwrap(), 4);
     disk.remove("a/b/w").unwrap();

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod disk;
+mod identity;
 mod log_basic;
 mod log_crash;
 mod log_damage;
 mod log_random;
 mod log_thread;
 mod log_world;
+mod snapshot;

@@ -141,9 +141,9 @@ impl Tree {
 
     pub(super) fn list(&self, dir: &str) -> io::Result<Vec<String>> {
         self.check_dir(dir)?;
-        let names = self.names.iter().filter_map(|(path, node)| {
+        let names = self.names.keys().filter_map(|path| {
             let (above, name) = split_path(path);
-            (above == dir && *node != Node::Dir).then(|| name.to_owned())
+            (above == dir).then(|| name.to_owned())
         });
         Ok(names.collect())
     }
