@@ -1,7 +1,13 @@
 //! One member of a Holdfast cluster: propose, Raft, durable storage, timers, services.
 
+pub mod calendar;
+pub mod clock;
 pub mod config;
 pub mod http;
 pub mod limits;
 pub mod metrics;
+pub mod propose;
+pub mod raft;
+pub mod replica;
 pub mod storage;
+mod timers;

@@ -1,0 +1,172 @@
+//! openraft's log storage over the node's segmented log.
+//!
+//! The log keeps bytes; here entries become records and back. Appending returns at once, and openraft is
+//! told by the completion, from the sync worker, when it is durable. A vote waits for its completion:
+//! it queues behind the appends before it and shares their sync.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+
+use bytes::Bytes;
+use holdfast_proto::v1;
+use openraft::storage::{IOFlushed, RaftLogStorage};
+use openraft::vote::RaftLeaderId;
+use openraft::{EntryPayload, LogState, RaftLogReader};
+use openraft_rt::{AsyncRuntime, Oneshot, OneshotSender};
+use prost::Message;
+
+use super::limits::APPEND_BYTES_MAX;
+use super::types::{Payload, RaftEntry, RaftLogId, RaftVote, TypeConfig, log_id};
+use super::wire;
+use crate::storage::log::{Done, EntryKind, Log, LogEntry, LogPosition, LogVote};
+
+/// The log as openraft uses it. Clones share it; each reader of openraft is one.
+pub struct LogStore<R> {
+    log: Log,
+    runtime: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<R> LogStore<R> {
+    /// Over an opened log. Somebody drives its sync worker.
+    pub fn new(log: Log) -> Self {
+        LogStore { log, runtime: std::marker::PhantomData }
+    }
+}
+
+impl<R> Clone for LogStore<R> {
+    fn clone(&self) -> Self {
+        LogStore::new(self.log.clone())
+    }
+}
+
+fn position(id: &RaftLogId) -> LogPosition {
+    // With one leader a term, openraft's log ids do not say which node it was.
+    LogPosition { term: id.leader_id.term, leader_node: 0, index: id.index }
+}
+
+fn id_at(position: LogPosition) -> RaftLogId {
+    log_id(position.term, position.index)
+}
+
+fn to_record(entry: RaftEntry) -> LogEntry {
+    let (kind, payload) = match entry.payload {
+        EntryPayload::Blank => (EntryKind::Blank, Bytes::new()),
+        EntryPayload::Normal(Payload(bytes)) => (EntryKind::Normal, bytes),
+        EntryPayload::Membership(m) => {
+            (EntryKind::Membership, Bytes::from(wire::encode_membership(&m).encode_to_vec()))
+        }
+    };
+    LogEntry { position: position(&entry.log_id), kind, payload }
+}
+
+fn from_record(record: LogEntry) -> io::Result<RaftEntry> {
+    let payload = match record.kind {
+        EntryKind::Blank => EntryPayload::Blank,
+        EntryKind::Normal => EntryPayload::Normal(Payload(record.payload)),
+        EntryKind::Membership => {
+            let unreadable = |e: String| {
+                let at = record.position.index;
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("the membership at log index {at} is unreadable: {e}"),
+                )
+            };
+            let wire =
+                v1::Membership::decode(record.payload.clone()).map_err(|e| unreadable(e.to_string()))?;
+            EntryPayload::Membership(wire::decode_membership(wire).map_err(|e| unreadable(e.to_string()))?)
+        }
+    };
+    Ok(RaftEntry { log_id: id_at(record.position), payload })
+}
+
+impl<R: AsyncRuntime> LogStore<R> {
+    /// Calls `change` with a completion and waits for it.
+    async fn durable(&self, change: impl FnOnce(Option<Done>) -> io::Result<()>) -> io::Result<()> {
+        let (tx, rx) = R::Oneshot::channel::<io::Result<()>>();
+        change(Some(Box::new(move |result| {
+            // Nobody waits any more: the node is stopping.
+            let _ = OneshotSender::send(tx, result);
+        })))?;
+        rx.await.unwrap_or_else(|_| Err(io::Error::other("the log was closed")))
+    }
+}
+
+impl<R: AsyncRuntime> RaftLogReader<TypeConfig<R>> for LogStore<R> {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + Send>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<RaftEntry>, io::Error> {
+        let start = match range.start_bound() {
+            Bound::Included(at) => *at,
+            Bound::Excluded(at) => at.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(at) => at.saturating_add(1),
+            Bound::Excluded(at) => *at,
+            Bound::Unbounded => u64::MAX,
+        };
+        self.log.read(start..end)?.into_iter().map(from_record).collect()
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<RaftVote>, io::Error> {
+        let vote = |v: LogVote| {
+            if v.committed { RaftVote::new_committed(v.term, v.node) } else { RaftVote::new(v.term, v.node) }
+        };
+        Ok(self.log.vote()?.map(vote))
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<RaftEntry>, io::Error> {
+        self.log.read_limited(start..end, APPEND_BYTES_MAX)?.into_iter().map(from_record).collect()
+    }
+}
+
+impl<R: AsyncRuntime> RaftLogStorage<TypeConfig<R>> for LogStore<R> {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<TypeConfig<R>>, io::Error> {
+        let bounds = self.log.bounds()?;
+        Ok(LogState { last_purged_log_id: bounds.purged.map(id_at), last_log_id: bounds.last.map(id_at) })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &RaftVote) -> Result<(), io::Error> {
+        let vote = LogVote {
+            term: vote.leader_id.term(),
+            node: *vote.leader_id.node_id(),
+            committed: vote.committed,
+        };
+        self.durable(|done| self.log.save_vote(vote, done)).await
+    }
+
+    async fn save_committed(&mut self, committed: Option<RaftLogId>) -> Result<(), io::Error> {
+        self.log.save_committed(committed.as_ref().map(position))
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<RaftLogId>, io::Error> {
+        Ok(self.log.committed()?.map(id_at))
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<TypeConfig<R>>) -> Result<(), io::Error>
+    where
+        I: IntoIterator<Item = RaftEntry> + Send,
+        I::IntoIter: Send,
+    {
+        let records = entries.into_iter().map(to_record).collect();
+        self.log.append(records, Some(Box::new(move |result| callback.io_completed(result))))
+    }
+
+    async fn truncate_after(&mut self, last_log_id: Option<RaftLogId>) -> Result<(), io::Error> {
+        // Rare, and what follows relies on it: wait until it is on disk.
+        self.durable(|done| self.log.truncate_after(last_log_id.as_ref().map(position), done)).await
+    }
+
+    async fn purge(&mut self, upto: RaftLogId) -> Result<(), io::Error> {
+        // Nothing waits for space to come back; the purge point goes to disk with the next group.
+        self.log.purge(position(&upto), None)
+    }
+}

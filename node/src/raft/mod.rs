@@ -1,0 +1,44 @@
+//! Raft: the only place that knows openraft, and what turns it into a node.
+//!
+//! # Architecture invariants
+//!
+//! - openraft's types stay in here and in `propose`; nothing outside the crate sees them.
+//! - Everything runs on the runtime type parameter: the same code on tokio and in the simulator. Only
+//!   [`grpc`] and [`host`] know tokio.
+//! - Nothing is decided by metrics or hints: a proposal is accepted by Raft, a read by a quorum.
+//! - Both ends of every peer call check cluster, node and disk.
+
+mod found;
+pub mod grpc;
+mod handle;
+pub mod host;
+pub mod identity;
+pub(crate) mod leadership;
+pub mod limits;
+pub mod log_store;
+pub mod memory;
+pub mod metrics;
+mod network;
+mod peers;
+mod reads;
+pub mod settings;
+mod shared;
+pub mod snapshot;
+mod start;
+pub mod state_machine;
+pub mod status;
+pub mod transport;
+pub mod types;
+mod watch;
+mod wire;
+
+pub use found::FoundingMember;
+pub use handle::{MembershipError, NodeHandle};
+pub use identity::{DiskId, Identity, IdentityError};
+pub use reads::ReadError;
+pub use settings::RaftSettings;
+pub use snapshot::Offload;
+pub use start::{NodeParts, StartError, StartMode, SyncDrive, start};
+pub use status::{MemberStatus, NodeStatus, Role};
+pub use types::{Member, NodeId};
+pub use watch::LeaderView;

@@ -1,0 +1,253 @@
+//! What the parts of one node know together: who it is, its clock, its replica, its peers' reports.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use holdfast_proto::v1;
+use openraft::Raft;
+use openraft_rt::watch::WatchReceiver;
+use openraft_rt::{AsyncRuntime, Watch, WatchSender};
+
+use super::identity::Identity;
+use super::limits::RULES_VERSION;
+use super::state_machine::StateMachine;
+use super::transport::PeerError;
+use super::types::{GROUP, Member, NodeId, RaftStoredMembership, TypeConfig};
+use super::wire;
+use crate::clock::StampClock;
+use crate::replica::{DigestAt, Replica};
+
+/// openraft's handle for our types.
+pub(super) type RaftNode<R> = Raft<TypeConfig<R>, StateMachine<R>>;
+
+type WatchSenderOf<R, T> = <<R as AsyncRuntime>::Watch as Watch>::Sender<T>;
+pub(super) type WatchReceiverOf<R, T> = <<R as AsyncRuntime>::Watch as Watch>::Receiver<T>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Digests sent with a heartbeat: the newest few, so that members somewhat apart still share an index.
+const DIGESTS_SENT: usize = 4;
+
+/// What a peer said of itself with its last heartbeat.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PeerReport {
+    pub(super) rules_version: u32,
+    digests: Vec<DigestAt>,
+}
+
+/// One node's common knowledge.
+pub(super) struct Shared<R: AsyncRuntime> {
+    pub(super) identity: Identity,
+    pub(super) heartbeat: Duration,
+    /// A peer that owes an answer on an append stream and is silent for twice this long has lost it.
+    pub(super) append_idle: Duration,
+    pub(super) rules_version: u32,
+    pub(super) clock: Arc<StampClock<R>>,
+    pub(super) replica: Arc<Replica>,
+    /// Set once Raft is built.
+    pub(super) raft: OnceLock<RaftNode<R>>,
+    reports: Mutex<BTreeMap<NodeId, PeerReport>>,
+    // The runtimes' senders are not `Sync`; they are used rarely and briefly.
+    fatal: Mutex<WatchSenderOf<R, Option<String>>>,
+    stopping: Mutex<WatchSenderOf<R, bool>>,
+}
+
+impl<R: AsyncRuntime> Shared<R> {
+    pub(super) fn new(
+        identity: Identity,
+        heartbeat: Duration,
+        append_idle: Duration,
+        clock: Arc<StampClock<R>>,
+        replica: Arc<Replica>,
+    ) -> Self {
+        let (fatal, _) = R::Watch::channel(None);
+        let (stopping, _) = R::Watch::channel(false);
+        Shared {
+            identity,
+            heartbeat,
+            append_idle,
+            rules_version: RULES_VERSION,
+            clock,
+            replica,
+            raft: OnceLock::new(),
+            reports: Mutex::new(BTreeMap::new()),
+            fatal: Mutex::new(fatal),
+            stopping: Mutex::new(stopping),
+        }
+    }
+
+    /// Ends every task of [`Shared::until_stop`].
+    pub(super) fn begin_stop(&self) {
+        lock(&self.stopping).send_if_different(true);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *lock(&self.stopping).borrow_watched()
+    }
+
+    /// Runs `task` until it ends or the node stops.
+    pub(super) fn until_stop<T>(&self, task: T) -> impl Future<Output = ()> + Send + use<R, T>
+    where
+        T: Future<Output = ()> + Send,
+    {
+        let mut stopping = lock(&self.stopping).subscribe();
+        async move {
+            let stopped = async move {
+                // The sender lives in `Shared`, which the tasks hold: only a stop ends this.
+                let _ = stopping.wait_until(|stopping| *stopping).await;
+            };
+            R::select2(stopped, task).await;
+        }
+    }
+
+    pub(super) fn me(&self) -> NodeId {
+        self.identity.node_id
+    }
+
+    /// Says that this node must stop, and why. The first reason stays.
+    pub(super) fn fail(&self, why: impl Into<String>) {
+        let why = why.into();
+        lock(&self.fatal).send_if_modified(|held| {
+            let first = held.is_none();
+            if first {
+                tracing::error!(node = self.me(), "fatal: {why}");
+                *held = Some(why);
+            }
+            first
+        });
+    }
+
+    pub(super) fn watch_fatal(&self) -> WatchReceiverOf<R, Option<String>> {
+        lock(&self.fatal).subscribe()
+    }
+
+    pub(super) fn fatal(&self) -> Option<String> {
+        lock(&self.fatal).borrow_watched().clone()
+    }
+
+    /// The membership in effect here; `None` before Raft runs.
+    pub(super) fn membership(&self) -> Option<Arc<RaftStoredMembership>> {
+        self.raft.get().map(|raft| raft.metrics().borrow_watched().membership_config.clone())
+    }
+
+    pub(super) fn member(&self, id: NodeId) -> Option<Member> {
+        self.membership().and_then(|m| m.get_node(&id).cloned())
+    }
+
+    pub(super) fn voters(&self) -> Vec<NodeId> {
+        self.membership().map(|m| m.voter_ids().collect()).unwrap_or_default()
+    }
+
+    /// Checks that a message is for this node, from a member on the disk that the membership names.
+    /// A sender that the membership does not know yet (this node may be behind) must be of the same cluster.
+    pub(super) fn check_request(&self, envelope: &Option<v1::Envelope>) -> Result<Identity, PeerError> {
+        let envelope = envelope.as_ref().ok_or_else(|| PeerError::Malformed("envelope is missing".into()))?;
+        if envelope.group != GROUP {
+            return Err(PeerError::WrongIdentity(format!("there is no group {} here", envelope.group)));
+        }
+        let from = wire::decode_identity(envelope.from.clone())?;
+        let to = wire::decode_identity(envelope.to.clone())?;
+        if from.cluster_id != self.identity.cluster_id || to != self.identity {
+            return Err(PeerError::WrongIdentity(format!(
+                "{from} called {to}, but here is {}",
+                self.identity
+            )));
+        }
+        match self.member(from.node_id) {
+            Some(member) if member.disk_id != from.disk_id => Err(PeerError::WrongIdentity(format!(
+                "{from} is not the member: node {} lives on disk {}",
+                from.node_id, member.disk_id
+            ))),
+            _ => Ok(from),
+        }
+    }
+
+    /// Checks that an answer comes from the member that was called.
+    pub(super) fn check_answer(
+        &self,
+        envelope: &Option<v1::Envelope>,
+        called: &Identity,
+    ) -> Result<(), PeerError> {
+        let envelope = envelope.as_ref().ok_or_else(|| PeerError::Malformed("envelope is missing".into()))?;
+        let from = wire::decode_identity(envelope.from.clone())?;
+        let to = wire::decode_identity(envelope.to.clone())?;
+        if from == *called && to == self.identity {
+            return Ok(());
+        }
+        Err(PeerError::WrongIdentity(format!(
+            "{called} was called by {}, but {from} answered {to}",
+            self.identity
+        )))
+    }
+
+    /// The members' clocks as this node sees them now.
+    pub(super) fn member_clocks(&self) -> Vec<v1::MemberClock> {
+        let now_ms = self.clock.now_ms();
+        let clock = |(node_id, sample): (NodeId, crate::clock::ClockSample)| v1::MemberClock {
+            node_id,
+            clock_ms: now_ms.saturating_add_signed(sample.offset_ms),
+            age_ms: sample.age.as_millis() as u64,
+        };
+        self.clock.samples().into_iter().map(clock).collect()
+    }
+
+    pub(super) fn digests(&self) -> Vec<v1::DigestAt> {
+        let kept = self.replica.digests();
+        let newest = &kept[kept.len().saturating_sub(DIGESTS_SENT)..];
+        let wire = |d: &DigestAt| v1::DigestAt {
+            index: d.index,
+            revision: d.revision,
+            digest: Bytes::copy_from_slice(&d.digest.to_be_bytes()),
+        };
+        newest.iter().map(wire).collect()
+    }
+
+    pub(super) fn note_peer(&self, id: NodeId, rules_version: u32, digests: &[v1::DigestAt]) {
+        let read = |d: &v1::DigestAt| {
+            let digest = u128::from_be_bytes(d.digest.as_ref().try_into().ok()?);
+            Some(DigestAt { index: d.index, revision: d.revision, digest })
+        };
+        let digests = digests.iter().filter_map(read).collect();
+        self.reports().insert(id, PeerReport { rules_version, digests });
+        if self.odd_ones().contains(&self.me()) {
+            self.fail("this node's book differs from a majority's at the same log index");
+        }
+    }
+
+    pub(super) fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, PeerReport>> {
+        lock(&self.reports)
+    }
+
+    /// Voters whose digest differs from a majority's at one index. Two that differ without a majority
+    /// tell nothing: nobody is named.
+    pub(super) fn odd_ones(&self) -> Vec<NodeId> {
+        let mine = self.replica.digests();
+        let reports = self.reports();
+        if mine.is_empty() || reports.is_empty() {
+            return Vec::new();
+        }
+        let voters = self.voters();
+        let mut odd = Vec::new();
+        for at in &mine {
+            let of = |id: &NodeId| {
+                if *id == self.me() {
+                    return Some((*id, at.digest));
+                }
+                let theirs = reports.get(id)?.digests.iter().find(|d| d.index == at.index)?;
+                Some((*id, theirs.digest))
+            };
+            let known: Vec<(NodeId, u128)> = voters.iter().filter_map(of).collect();
+            let agree = |digest: u128| known.iter().filter(|(_, d)| *d == digest).count() > voters.len() / 2;
+            if let Some((_, right)) = known.iter().find(|(_, digest)| agree(*digest)) {
+                odd.extend(known.iter().filter(|(_, digest)| digest != right).map(|(id, _)| *id));
+            }
+        }
+        odd.sort_unstable();
+        odd.dedup();
+        odd
+    }
+}
