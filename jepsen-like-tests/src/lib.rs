@@ -1,1 +1,19 @@
-//! jepsen-like-tests
+//! Everything that tries to break Holdfast, and the checkers that judge what happened.
+//!
+//! # Architecture invariants
+//!
+//! - A checker is a pure function of the [`evidence::Evidence`]; it runs nothing and mends nothing.
+//! - Nothing here is depended on by the product; this crate may use everything.
+
+pub mod applied;
+pub mod check;
+pub mod codes;
+pub mod drive;
+pub mod evidence;
+#[cfg(test)]
+mod fixture;
+pub mod history;
+pub mod recovery;
+pub mod seed;
+pub mod summary;
+pub mod workload;

@@ -1,0 +1,211 @@
+//! Replay: a fresh book is fed the committed order, and every answer that a client got must be the
+//! one it gives at that revision. This finds acknowledged commands that were lost, applied
+//! twice or applied differently, answers made up before commit, and reads of another moment.
+
+use std::collections::{BTreeMap, HashMap};
+
+use holdfast_ledger::answer::Answer;
+use holdfast_ledger::command::Command;
+use holdfast_ledger::{Book, ReservationId};
+
+use super::{Finding, Findings};
+use crate::applied::{AppliedEntry, CommittedOrder, NodeApplied};
+use crate::history::{Answered, Call, Operation, Outcome, ReceiptFacts};
+
+/// The committed order after replay.
+pub struct Replayed {
+    commands: Vec<Command>,
+    by_id: HashMap<String, Vec<u64>>,
+    book: Book,
+}
+
+impl Replayed {
+    /// Where the call's command stands in the order, if it does.
+    pub fn revision_of(&self, operation: &Operation) -> Option<u64> {
+        let revisions = self.by_id.get(&operation.id)?;
+        revisions
+            .iter()
+            .copied()
+            .find(|revision| operation.call.asks_for(&operation.id, &self.commands[*revision as usize - 1]))
+    }
+
+    /// The word for the reservation's state at the end; `None` if there is none (any more).
+    pub fn final_state(&self, id: &str) -> Option<&'static str> {
+        let id: ReservationId = id.parse().ok()?;
+        Some(self.book.reservation(id, self.book.clock_ms())?.state.as_str())
+    }
+
+    /// The book at the end.
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+}
+
+/// Replays what the nodes applied and compares. `None` when there is nothing to replay, or it has a gap.
+pub fn check(operations: &[Operation], nodes: &[NodeApplied]) -> (Option<Replayed>, Vec<Finding>) {
+    let mut findings = Findings::of("replay");
+    let order = CommittedOrder::merge(nodes);
+    let mut by_revision: BTreeMap<u64, Vec<&Operation>> = BTreeMap::new();
+    for operation in operations {
+        if let Some(revision) = operation.revision {
+            by_revision.entry(revision).or_default().push(operation);
+        }
+    }
+    let mut replay = Replay {
+        replayed: Replayed { commands: Vec::new(), by_id: HashMap::new(), book: Book::new() },
+        by_revision,
+        findings: &mut findings,
+    };
+    for entry in order.entries() {
+        if entry.revision_before != replay.replayed.book.revision() {
+            let have = replay.replayed.book.revision();
+            findings.inconclusive(format!(
+                "the applied logs have nothing between revision {have} and {}",
+                entry.revision_before
+            ));
+            return (None, findings.done());
+        }
+        replay.entry(entry);
+    }
+    replay.lost();
+    let replayed = replay.replayed;
+    for violation in replayed.book.audit().violations {
+        findings.violation(format!("the replayed book: {violation:?}"));
+    }
+    (Some(replayed), findings.done())
+}
+
+struct Replay<'a> {
+    replayed: Replayed,
+    by_revision: BTreeMap<u64, Vec<&'a Operation>>,
+    findings: &'a mut Findings,
+}
+
+impl Replay<'_> {
+    fn entry(&mut self, entry: &AppliedEntry) {
+        self.replayed.book.begin_entry(&entry.header);
+        // Answers that belong to a command of this entry; the rest read the book between entries.
+        for command in &entry.commands {
+            let answer = self.replayed.book.apply(command);
+            let revision = self.replayed.book.revision();
+            if let Some(id) = id_of(command) {
+                self.replayed.by_id.entry(id.to_string()).or_default().push(revision);
+            }
+            self.replayed.commands.push(command.clone());
+            let Some(answers) = self.by_revision.get_mut(&revision) else { continue };
+            let own = |operation: &&Operation| operation.call.asks_for(&operation.id, command);
+            let (logged, others): (Vec<_>, Vec<_>) = answers.drain(..).partition(own);
+            *answers = others;
+            for operation in logged {
+                self.compare(operation, &answer);
+            }
+        }
+        self.replayed.book.end_entry();
+        let digest = self.replayed.book.digest();
+        if digest != entry.digest {
+            self.findings.violation(format!(
+                "revision {}: the nodes' digest is {:032x}, replay gives {digest:032x}",
+                entry.revision_after(),
+                entry.digest
+            ));
+        }
+        let revisions = entry.revision_before + 1..=entry.revision_after();
+        for revision in revisions {
+            for operation in self.by_revision.remove(&revision).unwrap_or_default() {
+                self.between_entries(operation, revision == entry.revision_after());
+            }
+        }
+    }
+
+    fn compare(&mut self, operation: &Operation, answer: &Answer) {
+        let expected = Answered::of(answer);
+        let fits = match operation.outcome {
+            Outcome::Ok => !matches!(expected, Some(Answered::Refused(_))),
+            Outcome::Rejected => matches!(expected, Some(Answered::Refused(_))),
+            // A client that gave up may still have been told a revision; nothing to compare.
+            Outcome::Unavailable | Outcome::Unknown => return,
+        };
+        if !fits || (operation.answered.is_some() && operation.answered != expected) {
+            self.findings.violation(format!(
+                "{}: answered {:?}, replay gives {expected:?}",
+                operation.describe(),
+                operation.answered
+            ));
+        }
+    }
+
+    /// An answer that carries a revision at which another command stands: a read, or a refusal
+    /// from applied state. `at_end`: the revision is the last of its entry, as a reader sees it.
+    fn between_entries(&mut self, operation: &Operation, at_end: bool) {
+        if operation.outcome == Outcome::Unknown {
+            return;
+        }
+        match (&operation.call, operation.outcome) {
+            (Call::Get, _) if at_end => self.compare_read(operation),
+            (Call::Get, _) => {
+                self.findings.violation(format!("{}: read inside an entry", operation.describe()))
+            }
+            (_, Outcome::Ok) => self.findings.violation(format!(
+                "{}: acknowledged, but another command stands at its revision",
+                operation.describe()
+            )),
+            _ => {}
+        }
+    }
+
+    fn compare_read(&mut self, operation: &Operation) {
+        let Ok(id) = operation.id.parse::<ReservationId>() else { return };
+        let book = &self.replayed.book;
+        let expected = book.reservation(id, book.clock_ms()).map(|receipt| ReceiptFacts::of(&receipt));
+        let same = match (&operation.answered, &expected) {
+            (Some(Answered::Receipt(read)), Some(expected)) => same_but_for_time(read, expected),
+            (Some(Answered::Absent | Answered::Refused(_)) | None, None) => true,
+            (Some(Answered::Tombstone), None) => true,
+            _ => false,
+        };
+        if !same {
+            self.findings.violation(format!(
+                "{}: read {:?}, replay gives {expected:?}",
+                operation.describe(),
+                operation.answered
+            ));
+        }
+    }
+
+    /// What was acknowledged past the end of the order.
+    fn lost(&mut self) {
+        let last = self.replayed.book.revision();
+        for (revision, operations) in std::mem::take(&mut self.by_revision) {
+            for operation in operations {
+                if revision > last && matches!(operation.outcome, Outcome::Ok) {
+                    self.findings.violation(format!(
+                        "{}: acknowledged, but the order ends at revision {last}",
+                        operation.describe()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// A read is projected to the reader's clock, which may be ahead of the book's: a hold may have
+/// run out there, or a usage deadline passed.
+fn same_but_for_time(read: &ReceiptFacts, expected: &ReceiptFacts) -> bool {
+    let ran_out = matches!(
+        (expected.state.as_str(), read.state.as_str()),
+        ("RESERVED", "EXPIRING" | "EXPIRED") | ("EXPIRING", "EXPIRED") | ("STARTED", "USAGE_UNKNOWN")
+    );
+    if ran_out { read.same_admission(expected) } else { read == expected }
+}
+
+fn id_of(command: &Command) -> Option<ReservationId> {
+    match command {
+        Command::Reserve(reserve) => Some(reserve.id),
+        Command::Start(start) => Some(start.id),
+        Command::Settle(settle) => Some(settle.id),
+        Command::Release(release) => Some(release.id),
+        Command::Renew(renew) => Some(renew.id),
+        Command::ReportUnknown(report) => Some(report.id),
+        _ => None,
+    }
+}
