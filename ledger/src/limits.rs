@@ -12,8 +12,40 @@ pub const ID_AHEAD_MS: u64 = 5_000;
 /// How long EXPIRING lasts before the units return.
 pub const EXPIRING_GRACE_MS: u64 = 1_000;
 
-/// Most reservations that one entry's timer work ends, so that an entry's cost is bounded.
-pub const TIMERS_PER_ENTRY_MAX: usize = 1_024;
+/// Most commands of one log entry.
+pub const COMMANDS_PER_ENTRY_MAX: usize = 1_024;
+
+/// Most timers of reservations and of tombstones that one entry's work serves, so that an entry's cost is bounded.
+/// A reservation needs two (expiry or usage deadline, then forgetting), so that an entry full of
+/// reservations never makes more of them than an entry serves.
+pub const TIMERS_PER_ENTRY_MAX: usize = 4 * COMMANDS_PER_ENTRY_MAX;
+
+/// Most lineages that one entry's work looks at for dropping: 8 a command.
+pub const DROPS_PER_ENTRY_MAX: usize = 8 * COMMANDS_PER_ENTRY_MAX;
+
+/// When a lineage that could not be dropped is looked at again, if nothing says when it could be.
+pub const DROP_AGAIN_MS: u64 = 24 * 3_600_000;
+
+/// Admission paths that are kept ready. More are looked up anew; the cache starts again when it is full.
+pub const PATHS_MAX: usize = 65_536;
+
+/// Events that the book keeps.
+pub const EVENTS_KEPT_MAX: usize = 4_096;
+
+/// Plans that the book keeps, besides those that open reservations were admitted under.
+pub const PLANS_KEPT_MAX: usize = 64;
+
+/// Generations that the book keeps to bring untouched lineages up to date. Past it all lineages are touched and the older ones dropped.
+pub const GENERATIONS_KEPT_MAX: usize = 4_096;
+
+/// Tenant records set by command that a book holds.
+pub const TENANTS_MAX: usize = 1_000_000;
+
+/// The hint to wait for a free slot: concurrency has no reset, operations take seconds.
+pub const SLOT_RETRY_MS: u64 = 1_000;
+
+/// The rules that this version of the ledger knows.
+pub const RULES_VERSION_MAX: u32 = 1;
 
 /// Most legs of one reservation: 3 levels × 4 units × 2 kinds of limit, with room for route, model and region scopes.
 pub const LEGS_MAX: usize = 32;
@@ -82,6 +114,7 @@ pub const RESERVATIONS_KEPT_MAX: usize = 16_000_000;
 pub const ACCOUNTS_MAX: usize = 16_000_000;
 
 const _: () = assert!(RESERVATIONS_OPEN_MAX <= RESERVATIONS_KEPT_MAX);
+const _: () = assert!(TIMERS_PER_ENTRY_MAX >= 2 * COMMANDS_PER_ENTRY_MAX);
 const _: () = assert!(ID_AHEAD_MS < ID_WINDOW_MS_MIN);
 const _: () = assert!(ID_WINDOW_MS_MIN <= ID_WINDOW_MS && ID_WINDOW_MS <= ID_WINDOW_MS_MAX);
 const _: () = assert!(EXPIRING_GRACE_MS <= EXPIRING_GRACE_MS_MAX);

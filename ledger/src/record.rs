@@ -134,6 +134,17 @@ impl fmt::Display for LineageKey {
     }
 }
 
+/// What kind of limit a lineage belongs to, in the order in which refusals are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LimitKind {
+    /// A token bucket.
+    Bucket,
+    /// A cap on what is held at the same time.
+    Concurrency,
+    /// A total per period.
+    Total,
+}
+
 /// The columns of the account equation (spec §3). 128 bits, because amounts of 64 bits are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
@@ -193,6 +204,8 @@ pub struct Lineage {
     pub key: Arc<LineageKey>,
     /// Its unit.
     pub unit: Unit,
+    /// Its kind, which an unlimited rule keeps.
+    pub kind: LimitKind,
     /// The effective rule that its current account is under; `None`: the limit was withdrawn.
     pub rule: Option<Rule>,
     /// The ladder of its limit.
@@ -205,6 +218,8 @@ pub struct Lineage {
     pub replayed_ms: u64,
     /// What of a unit has accrued, in parts of the rule's `per_ms`.
     pub refill_remainder: u64,
+    /// Number of the running epoch's first account.
+    pub epoch_first: u32,
     /// End of the running accounting epoch, ms; `None`: there is none.
     pub epoch_end_ms: Option<u64>,
     /// The current account, open unless the limit was withdrawn.

@@ -1,12 +1,82 @@
 //! The commands, one file each.
 
-use crate::answer::{Answer, Refusal};
-use crate::book::Book;
+use crate::answer::{Answer, Refusal, State};
+use crate::book::{Book, Found, Uncovered};
 use crate::command::Command;
+use crate::ids::ReservationId;
+use crate::limits::ID_AHEAD_MS;
+
+mod publish_plan;
+mod raise_rules;
+mod release;
+mod renew;
+mod report_unknown;
+pub(crate) mod reserve;
+mod set_tenant;
+mod settle;
+mod start;
+mod tick;
+mod trim;
+mod unfreeze;
 
 impl Book {
     pub(crate) fn apply_command(&mut self, command: &Command) -> Answer {
-        let _ = command;
-        Answer::Refused(Refusal::NotFound)
+        let answer = match command {
+            Command::Reserve(reserve) => self.apply_reserve(reserve),
+            Command::Start(start) => self.apply_start(start),
+            Command::Settle(settle) => self.apply_settle(settle),
+            Command::Release(release) => self.apply_release(release),
+            Command::Renew(renew) => self.apply_renew(renew),
+            Command::ReportUnknown(report) => self.apply_report_unknown(report),
+            Command::PublishPlan(publish) => self.apply_publish_plan(publish),
+            Command::SetTenant(set) => self.apply_set_tenant(set),
+            Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
+            Command::Tick => Ok(self.apply_tick()),
+            Command::RaiseRules { rules_version } => Ok(self.apply_raise_rules(*rules_version)),
+        };
+        answer.unwrap_or_else(Answer::Refused)
     }
+
+    /// The slot of a reservation that a command names.
+    fn known(&self, id: ReservationId) -> Result<u32, Refusal> {
+        match self.find(id) {
+            Some(Found::Reservation(slot)) => Ok(slot),
+            Some(Found::Tombstone(_)) => Err(Refusal::WrongState { state: State::Released }),
+            None => Err(Refusal::NotFound),
+        }
+    }
+
+    /// A reservation's state now.
+    fn state(&self, slot: u32) -> State {
+        self.reservations.get(slot).state_at(self.header.clock_ms)
+    }
+
+    /// The repeated or unchanged answer.
+    fn answer_with(&self, slot: u32) -> Answer {
+        Answer::Reservation(self.receipt_of(slot))
+    }
+
+    /// Whether an id that is not known may be new (spec §4, freshness).
+    pub(crate) fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
+        let time_ms = id.time_ms();
+        if time_ms < self.header.id_floor_ms {
+            return Err(Refusal::IdTooOld { floor_ms: self.header.id_floor_ms });
+        }
+        let latest_ms = self.header.clock_ms.saturating_add(ID_AHEAD_MS);
+        if time_ms > latest_ms {
+            return Err(Refusal::IdInFuture { latest_ms });
+        }
+        Ok(())
+    }
+}
+
+impl From<Uncovered> for Refusal {
+    fn from(_: Uncovered) -> Self {
+        Refusal::Overloaded { ceiling: "epoch_bounds" }
+    }
+}
+
+/// A refusal of a field's content.
+pub(crate) fn invalid(field: &'static str, problem: impl Into<String>) -> Refusal {
+    Refusal::Invalid { field, problem: problem.into() }
 }

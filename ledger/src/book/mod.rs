@@ -1,19 +1,91 @@
 //! The book.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::answer::{Answer, Receipt, Refusal};
-use crate::command::{Command, EntryHeader, Reserve};
-use crate::event::Effect;
-use crate::ids::{ReservationId, TenantId, UserId};
+use crate::answer::Answer;
+use crate::command::{Command, EntryHeader};
+use crate::event::{Effect, Event};
+use crate::ids::{RouteName, TenantId, UserId};
+use crate::limits::ID_WINDOW_MS;
 use crate::plan::Calendar;
-use crate::query::{AuditReport, Counts, PublishedPlan, QuotaLine, TenantVersion};
-use crate::record::{Columns, Header, Record, RestoreError};
+use crate::query::{PublishedPlan, TenantVersion};
+use crate::record::{ClosedAccount, Freeze, Header, Lineage, ReservationRow, Tombstone};
+
+mod audit;
+mod bytes;
+mod calendars;
+mod check;
+mod derived;
+mod events;
+mod forget;
+mod generations;
+mod hash;
+mod judge;
+mod lineage;
+mod paths;
+mod query;
+mod quota;
+mod replay;
+mod reservation;
+mod restore;
+mod slots;
+mod small;
+mod snapshot;
+mod table;
+mod timer_work;
+mod timers;
+mod touch;
+
+#[cfg(test)]
+mod tests;
+
+pub use snapshot::BookSnapshot;
+
+pub(crate) use calendars::Uncovered;
+pub(crate) use derived::Found;
+pub(crate) use generations::{PlanVersion, find_limit};
+pub(crate) use judge::{Ask, judge};
+pub(crate) use paths::Path;
+pub(crate) use replay::open_lineage;
+pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
+
+/// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
+pub(crate) type FreezeKey = (TenantId, Option<UserId>, RouteName);
 
 /// The whole state: a pure function of the commands applied so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Book {
-    header: Header,
+    pub(crate) header: Header,
+    pub(crate) generations: generations::Generations,
+    pub(crate) calendars: calendars::Calendars,
+    pub(crate) lineages: table::Table<Lineage>,
+    pub(crate) closed: table::Table<ClosedAccount>,
+    pub(crate) reservations: table::Table<ReservationRow>,
+    pub(crate) tombstones: table::Table<Tombstone>,
+    pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(crate) events: VecDeque<Arc<Event>>,
+    /// The digest's part of plans, tenants, calendars, freezes and events.
+    pub(crate) small_sum: u128,
+    pub(crate) derived: derived::Derived,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Book {
+            header: Header { rules_version: 1, ..Header::default() },
+            generations: generations::Generations::default(),
+            calendars: calendars::Calendars::default(),
+            lineages: table::Table::default(),
+            closed: table::Table::default(),
+            reservations: table::Table::default(),
+            tombstones: table::Table::default(),
+            freezes: Arc::default(),
+            events: VecDeque::new(),
+            small_sum: 0,
+            derived: derived::Derived::default(),
+        }
+    }
 }
 
 impl Book {
@@ -27,16 +99,34 @@ impl Book {
         self.header.index = header.index;
         self.header.term = header.term;
         self.header.clock_ms = self.header.clock_ms.max(header.stamp_ms);
+        for bounds in &header.epoch_bounds {
+            self.extend_calendar(bounds);
+        }
+        self.raise_floor();
+        self.do_timer_work();
     }
 
     /// Applies one command of the entry that was begun.
+    ///
+    /// # Panics
+    /// If the account equation no longer holds on an account that the command touched: the book is wrong, and
+    /// whoever hosts it must stop.
     pub fn apply(&mut self, command: &Command) -> Answer {
         self.header.revision += 1;
-        self.apply_command(command)
+        let answer = self.apply_command(command);
+        self.assert_touched();
+        answer
     }
 
     /// Ends the entry: hashes the rows it touched.
-    pub fn end_entry(&mut self) {}
+    pub fn end_entry(&mut self) {
+        let bytes = &mut self.derived.bytes;
+        self.lineages.hash_dirty(bytes);
+        self.closed.hash_dirty(bytes);
+        self.reservations.hash_dirty(bytes);
+        self.tombstones.hash_dirty(bytes);
+        self.clean_timers();
+    }
 
     /// Begins an entry, applies its commands and ends it.
     pub fn apply_entry(&mut self, header: &EntryHeader, commands: &[Command]) -> Vec<Answer> {
@@ -58,7 +148,9 @@ impl Book {
 
     /// The digest of all rows, as of the last [`Book::end_entry`].
     pub fn digest(&self) -> u128 {
-        0
+        [self.lineages.sum(), self.closed.sum(), self.reservations.sum(), self.tombstones.sum()]
+            .into_iter()
+            .fold(self.small_sum.wrapping_add(small::hash_header(&self.header)), u128::wrapping_add)
     }
 
     /// Log index and term of the last entry.
@@ -78,117 +170,72 @@ impl Book {
 
     /// The plan in force.
     pub fn plan(&self) -> Option<&PublishedPlan> {
-        None
+        self.generations.plan().map(|plan| &plan.published)
     }
 
     /// The plan that was in force at a generation, if it is still kept.
     pub fn plan_at(&self, generation: u64) -> Option<&PublishedPlan> {
-        let _ = generation;
-        None
+        self.generations.plan_at(generation).map(|plan| &plan.published)
     }
 
     /// The plans that are still kept, oldest first.
     pub fn plans(&self) -> impl Iterator<Item = &PublishedPlan> {
-        std::iter::empty()
+        self.generations.plans.iter().map(|plan| &plan.published)
     }
 
     /// The record that was set by command for a tenant, if one stands.
     pub fn tenant(&self, tenant: &TenantId) -> Option<&TenantVersion> {
-        let _ = tenant;
-        None
+        self.generations.tenants.get(tenant)?.last().filter(|version| version.record.is_some())
     }
 
     /// The records that were set by command and stand, by tenant.
     pub fn tenants(&self) -> impl Iterator<Item = &TenantVersion> {
-        std::iter::empty()
+        let last = self.generations.tenants.values().filter_map(|versions| versions.last());
+        last.filter(|version| version.record.is_some())
     }
 
-    /// A reservation as it stands at max(book time, `at_ms`).
-    pub fn reservation(&self, id: ReservationId, at_ms: u64) -> Option<Receipt> {
-        let _ = (id, at_ms);
-        None
+    /// The freezes that stand, by tenant, user and route.
+    pub fn freezes(&self) -> impl Iterator<Item = &Freeze> {
+        self.freezes.values()
     }
 
-    /// Every tenant-level quota of a tenant, and the user-level ones of a user, by limit id, at max(book time, `at_ms`).
-    pub fn quota(&self, tenant: &TenantId, user: Option<&UserId>, at_ms: u64) -> Vec<QuotaLine> {
-        let _ = (tenant, user, at_ms);
-        Vec::new()
-    }
-
-    /// The quotas of the global level, for operators, at max(book time, `at_ms`).
-    pub fn quota_global(&self, at_ms: u64) -> Vec<QuotaLine> {
-        let _ = at_ms;
-        Vec::new()
-    }
-
-    /// What a reserve would be refused with at max(book time, `at_ms`). Changes nothing.
-    pub fn preview(&self, reserve: &Reserve, at_ms: u64) -> Option<Refusal> {
-        let _ = (reserve, at_ms);
-        None
-    }
-
-    /// Checks every rule of the account equation over the whole book.
-    pub fn audit(&self) -> AuditReport {
-        AuditReport {
-            ok: true,
-            revision: self.revision(),
-            digest: self.digest(),
-            accounts: 0,
-            open_reservations: 0,
-            sums: [Columns::default(); 4],
-            violations: Vec::new(),
-        }
-    }
-
-    /// How many of everything the book holds.
-    pub fn counts(&self) -> Counts {
-        Counts::default()
-    }
-
-    /// When timer work is due next, ms; the leader proposes a tick at the latest then.
-    pub fn next_timer_ms(&self) -> Option<u64> {
-        None
+    /// The events that are still kept, oldest first.
+    pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.events.iter()
     }
 
     /// The calendars of the plan in force whose bounds the leader computes, and until when they are known, ms.
     pub fn calendars(&self) -> impl Iterator<Item = (Arc<Calendar>, Option<u64>)> {
-        std::iter::empty()
+        let calendars = self.plan().map(|plan| plan.plan.calendars()).unwrap_or_default();
+        calendars.into_iter().filter(|calendar| calendar.period.wants_bounds()).map(|calendar| {
+            let until_ms = self.calendars.known_until_ms(&calendar);
+            (calendar, until_ms)
+        })
     }
 
     /// Takes what a history index should be told since the last call, in a deterministic order.
     pub fn drain_effects(&mut self) -> Vec<Effect> {
-        Vec::new()
+        std::mem::take(&mut self.derived.effects)
     }
 
-    /// The book as it stands, sharing its rows. Costs the number of segments, not of rows.
-    pub fn snapshot(&self) -> BookSnapshot {
-        BookSnapshot { header: self.header.clone() }
-    }
-
-    /// The book that the records of a snapshot hold. Its digest is that of the book the snapshot was made of.
-    pub fn restore(records: impl Iterator<Item = Record>) -> Result<Book, RestoreError> {
-        let mut records = records;
-        match records.next() {
-            Some(Record::Header(header)) => Ok(Book { header }),
-            _ => Err(RestoreError::Header),
+    fn extend_calendar(&mut self, bounds: &crate::command::EpochBounds) {
+        let hash = |book: &Book| {
+            let known = book.calendars.rows.get(&bounds.calendar);
+            known.map_or(0, |known| small::hash_calendar(&bounds.calendar, known))
+        };
+        let before = hash(self);
+        if self.calendars.extend(bounds) {
+            self.small_sum = self.small_sum.wrapping_sub(before).wrapping_add(hash(self));
         }
     }
-}
 
-/// A book frozen at a revision.
-#[derive(Clone, Debug)]
-pub struct BookSnapshot {
-    header: Header,
-}
-
-impl BookSnapshot {
-    /// Its header.
-    pub fn header(&self) -> &Header {
-        &self.header
+    /// How far back an unknown id may lie now, ms.
+    pub(crate) fn id_window_ms(&self) -> u64 {
+        self.plan().map_or(ID_WINDOW_MS, |plan| plan.plan.id_window_ms)
     }
 
-    /// All its records, the header first.
-    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        std::iter::once(Record::Header(self.header.clone()))
+    pub(crate) fn raise_floor(&mut self) {
+        let floor_ms = self.header.clock_ms.saturating_sub(self.id_window_ms());
+        self.header.id_floor_ms = self.header.id_floor_ms.max(floor_ms);
     }
 }

@@ -1,0 +1,220 @@
+//! Reserve: hold amounts on every limit that applies, or on none.
+
+use smallvec::SmallVec;
+
+use crate::answer::{Answer, Refusal, State, Tier};
+use crate::apply::invalid;
+use crate::book::{Ask, Book, Found, Path, PlanVersion, judge, open_lineage};
+use crate::command::{Request, Reserve};
+use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
+use crate::plan::Route;
+use crate::record::{Freeze, Leg, Lineage, ReservationRow};
+use crate::unit::{Amounts, Unit};
+
+/// A lineage of the path that the book does not have yet, as it would be opened now, by its place in the path.
+type Unopened = SmallVec<[(usize, Box<Lineage>); 2]>;
+
+impl Book {
+    pub(super) fn apply_reserve(&mut self, reserve: &Reserve) -> Result<Answer, Refusal> {
+        if let Some(found) = self.find(reserve.id) {
+            return self.repeat_reserve(found, reserve);
+        }
+        self.check_fresh(reserve.id)?;
+        self.check_ceilings()?;
+        let plan = self.generations.plan().cloned().ok_or_else(no_plan)?;
+        let generation = self.header.generation;
+        let lent = self.derived.paths.lend(generation, &plan, &reserve.request);
+        let (place, mut path) = lent.ok_or_else(|| no_route(&reserve.request))?;
+        let answer = self.reserve_on(&plan, &mut path, reserve);
+        self.derived.paths.give_back(place, path);
+        answer
+    }
+
+    /// A known id: the same receipt for the same request, whatever else has changed.
+    fn repeat_reserve(&self, found: Found, reserve: &Reserve) -> Result<Answer, Refusal> {
+        match found {
+            Found::Tombstone(_) => Err(Refusal::WrongState { state: State::Released }),
+            Found::Reservation(slot)
+                if self.reservations.get(slot).request_digest == reserve.request_digest =>
+            {
+                Ok(self.answer_with(slot))
+            }
+            Found::Reservation(slot) => Err(Refusal::Conflict { state: self.state(slot) }),
+        }
+    }
+
+    fn check_ceilings(&self) -> Result<(), Refusal> {
+        let kept = self.reservations.len() + self.tombstones.len();
+        let ceilings = [
+            (self.derived.tally.open() as usize, RESERVATIONS_OPEN_MAX, "RESERVATIONS_OPEN_MAX"),
+            (kept, RESERVATIONS_KEPT_MAX, "RESERVATIONS_KEPT_MAX"),
+            (self.lineages.len() + self.closed.len(), ACCOUNTS_MAX, "ACCOUNTS_MAX"),
+        ];
+        match ceilings.into_iter().find(|(held, most, _)| held >= most) {
+            Some((_, _, ceiling)) => Err(Refusal::Overloaded { ceiling }),
+            None => Ok(()),
+        }
+    }
+
+    fn reserve_on(
+        &mut self,
+        plan: &PlanVersion,
+        path: &mut Path,
+        reserve: &Reserve,
+    ) -> Result<Answer, Refusal> {
+        let route = &plan.published.plan.routes[path.route];
+        let amounts = check_request(&reserve.request, route)?;
+        check_legs(path)?;
+        let unopened = self.touch_path(path, &amounts)?;
+        let tier = self.judge_path(path, &amounts, &unopened)?;
+        let legs = self.hold_path(path, &amounts, unopened);
+        let now_ms = self.header.clock_ms;
+        let row = ReservationRow {
+            id: reserve.id,
+            request_digest: reserve.request_digest,
+            subject: path.subject.clone(),
+            generation: self.header.generation,
+            tier,
+            state: State::Reserved,
+            reserved: amounts,
+            legs,
+            reserved_at_ms: now_ms,
+            reserved_revision: self.header.revision,
+            expires_at_ms: now_ms.saturating_add(reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms)),
+            grace_ms: plan.published.plan.expiring_grace_ms,
+            operation: None,
+            started_at_ms: 0,
+            unknown_at_ms: 0,
+            ended: None,
+        };
+        let slot = self.reservations.insert(row);
+        self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
+        self.derived.tally.enter(State::Reserved);
+        self.schedule_reservation(slot);
+        Ok(self.answer_with(slot))
+    }
+
+    /// Brings the path's lineages to now. Those that the book does not have are opened aside: a request that
+    /// is refused leaves no trace.
+    fn touch_path(&mut self, path: &mut Path, amounts: &Amounts) -> Result<Unopened, Refusal> {
+        let mut unopened = Unopened::new();
+        for place in 0..path.legs.len() {
+            self.find_leg(path, place);
+            let leg = &path.legs[place];
+            match leg.slot {
+                Some(slot) => self.touch(slot)?,
+                None if amounts.get(leg.unit).is_some() => {
+                    let (now_ms, generation) = (self.header.clock_ms, self.header.generation);
+                    let opened = open_lineage(
+                        &leg.key,
+                        leg.unit,
+                        now_ms,
+                        generation,
+                        &self.generations,
+                        &self.calendars,
+                    )?;
+                    unopened.extend(opened.map(|lineage| (place, Box::new(lineage))));
+                }
+                None => {}
+            }
+        }
+        Ok(unopened)
+    }
+
+    /// Finds the row of a path's leg, unless the place where it was found last still holds it.
+    fn find_leg(&self, path: &mut Path, place: usize) {
+        let leg = &mut path.legs[place];
+        let known = leg.slot.and_then(|slot| self.lineages.find(slot));
+        if known.is_some_and(|row| std::sync::Arc::ptr_eq(&row.key, &leg.key)) {
+            return;
+        }
+        leg.slot = self.derived.find_lineage(&self.lineages, &leg.key);
+        if let Some(slot) = leg.slot {
+            leg.key = self.lineages.get(slot).key.clone();
+        }
+    }
+
+    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Refusal> {
+        let asks = path.legs.iter().enumerate().filter_map(|(place, leg)| {
+            let amount = amounts.get(leg.unit);
+            match leg.slot {
+                Some(slot) => {
+                    let lineage = self.lineages.get(slot);
+                    Some(Ask { lineage, amount, held_before: self.held_before(slot, lineage) })
+                }
+                None => {
+                    let (_, lineage) = unopened.iter().find(|(known, _)| *known == place)?;
+                    Some(Ask { lineage, amount, held_before: 0 })
+                }
+            }
+        });
+        let freeze = self.freeze_on(path);
+        judge(asks, freeze, self.header.clock_ms, self.header.generation, &self.calendars)
+            .map_err(Refusal::Rejected)
+    }
+
+    /// The freeze that a request on a path meets.
+    pub(crate) fn freeze_on(&self, path: &Path) -> Option<&Freeze> {
+        if self.freezes.is_empty() {
+            return None;
+        }
+        let subject = &path.subject;
+        let of_tenant = (subject.tenant.clone(), None, subject.route.clone());
+        let of_user = (subject.tenant.clone(), subject.user.clone(), subject.route.clone());
+        self.freezes.get(&of_tenant).or_else(|| self.freezes.get(&of_user))
+    }
+
+    /// Holds what was found to fit.
+    fn hold_path(&mut self, path: &mut Path, amounts: &Amounts, unopened: Unopened) -> Box<[Leg]> {
+        for (place, lineage) in unopened {
+            let slot = self.lineages.insert(*lineage);
+            self.derived.add_lineage(&self.lineages, slot);
+            self.note_opened(slot);
+            path.legs[place].slot = Some(slot);
+        }
+        let mut legs = SmallVec::<[Leg; 8]>::new();
+        for leg in &path.legs {
+            let (Some(slot), Some(amount)) = (leg.slot, amounts.get(leg.unit)) else { continue };
+            let row = self.lineages.get_mut(slot);
+            row.hold(amount);
+            legs.push(Leg { lineage: slot, account: row.current.number, amount });
+            self.derived.tally.held_by_legs[leg.unit as usize] += u128::from(amount);
+        }
+        legs.into_boxed_slice()
+    }
+}
+
+pub(crate) fn no_plan() -> Refusal {
+    invalid("plan", "no plan is published yet")
+}
+
+pub(crate) fn no_route(request: &Request) -> Refusal {
+    invalid("route", format!("no route of the plan in force is for {:?}", request.route))
+}
+
+/// What is asked, with defaults, if the request makes sense under its route.
+pub(crate) fn check_request(request: &Request, route: &Route) -> Result<Amounts, Refusal> {
+    let amounts = request.amounts_asked();
+    for (unit, amount) in amounts.iter() {
+        if amount == 0 && unit != Unit::Micros {
+            return Err(invalid("amounts", format!("{unit} must be at least 1")));
+        }
+        if route.reservation_max.get(unit).is_some_and(|most| amount > most) {
+            let problem = format!("{unit} is over the largest single reservation of route {:?}", route.name);
+            return Err(invalid("amounts", problem));
+        }
+    }
+    match request.hold_ttl_ms {
+        Some(0) => Err(invalid("hold_ttl_ms", "must be at least 1")),
+        Some(ttl) if ttl > route.hold_ttl_ms_max => Err(invalid(
+            "hold_ttl_ms",
+            format!("is over the route's maximum of {} ms", route.hold_ttl_ms_max),
+        )),
+        _ => Ok(amounts),
+    }
+}
+
+/// Whether a path has more limits than a reservation has legs.
+pub(crate) fn check_legs(path: &Path) -> Result<(), Refusal> {
+    if path.legs.len() > LEGS_MAX { Err(Refusal::Overloaded { ceiling: "LEGS_MAX" }) } else { Ok(()) }
+}

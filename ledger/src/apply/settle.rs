@@ -1,0 +1,144 @@
+//! Settle: end a started reservation with its actual amounts.
+
+use std::sync::Arc;
+
+use crate::answer::{Answer, Refusal, State};
+use crate::apply::invalid;
+use crate::book::{Book, hash_freeze};
+use crate::command::Settle;
+use crate::event::EventKind;
+use crate::ids::LimitId;
+use crate::plan::{Level, Route};
+use crate::record::{Freeze, Leg, ReservationRow};
+use crate::unit::{Amounts, Unit};
+
+/// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
+struct Breach {
+    unit: Unit,
+    leg: Option<Leg>,
+}
+
+impl Book {
+    pub(super) fn apply_settle(&mut self, settle: &Settle) -> Result<Answer, Refusal> {
+        let slot = self.known(settle.id)?;
+        let state = self.state(slot);
+        let row = self.reservations.get(slot);
+        match &row.operation {
+            None => return Err(Refusal::WrongState { state }),
+            Some(bound) if *bound != settle.operation => return Err(Refusal::Conflict { state }),
+            Some(_) => {}
+        }
+        let actual = actual_amounts(row, &settle.actual)?;
+        if let Some(ended) = &row.ended {
+            return match ended.actual == actual {
+                true => Ok(self.answer_with(slot)),
+                false => Err(Refusal::Conflict { state }),
+            };
+        }
+        self.touch_legs(slot)?;
+        let debts = self.end_legs(slot, &actual);
+        let state = if debts.is_empty() { State::Settled } else { State::SettledWithDebt };
+        let receipt = self.end(slot, state, actual, debts);
+        if let Some(breach) = self.find_breach(slot, &actual) {
+            self.freeze(slot, &breach);
+        }
+        Ok(Answer::Reservation(receipt))
+    }
+
+    /// The terms of the route that a reservation was admitted under.
+    pub(super) fn route_of(&self, slot: u32) -> Option<&Route> {
+        let row = self.reservations.get(slot);
+        self.generations.plan_at(row.generation)?.route(&row.subject.route)
+    }
+
+    /// Whether a settlement went past the execution hard cap or the maximum debt of one of its lineages.
+    fn find_breach(&self, slot: u32, actual: &Amounts) -> Option<Breach> {
+        let row = self.reservations.get(slot);
+        let route = self.route_of(slot)?;
+        let over_cap = actual
+            .iter()
+            .find(|(unit, amount)| route.execution_max.get(*unit).is_some_and(|cap| *amount > cap));
+        if let Some((unit, _)) = over_cap {
+            return Some(Breach { unit, leg: None });
+        }
+        row.legs.iter().find_map(|leg| {
+            let lineage = self.lineages.get(leg.lineage);
+            let unit = lineage.unit;
+            let debt_max = lineage.overdraft_max.or(route.debt_max.get(unit))?;
+            let overran = actual.get(unit).is_some_and(|actual| actual > leg.amount);
+            (overran && lineage.debt > u128::from(debt_max)).then_some(Breach { unit, leg: Some(*leg) })
+        })
+    }
+
+    /// Freezes the scope of the narrowest lineage, on the reservation's route. The global level is never
+    /// frozen by itself: it has its event.
+    fn freeze(&mut self, slot: u32, breach: &Breach) {
+        let row = self.reservations.get(slot);
+        let (id, subject) = (row.id, Arc::clone(&row.subject));
+        let frozen = row.legs.iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
+        let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
+        let user = subject.user.clone().filter(|_| frozen == Level::User);
+        if let Some(named) = named.filter(|_| frozen > Level::Global) {
+            let freeze = Freeze {
+                tenant: subject.tenant.clone(),
+                user: user.clone(),
+                route: subject.route.clone(),
+                limit: self.limit_of(&named),
+                level: self.level_of(&named),
+                unit: breach.unit,
+                at_ms: self.header.clock_ms,
+                reservation: id,
+            };
+            let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
+            if !self.freezes.contains_key(&key) {
+                self.small_sum = self.small_sum.wrapping_add(hash_freeze(&freeze));
+                Arc::make_mut(&mut self.freezes).insert(key, freeze);
+            }
+        }
+        self.push_event(EventKind::Breached {
+            reservation: id,
+            tenant: subject.tenant.clone(),
+            route: subject.route.clone(),
+            unit: breach.unit,
+            limit: breach.leg.map(|leg| self.limit_of(&leg)),
+            frozen,
+            user,
+        });
+    }
+
+    /// The leg that a rejection by a freeze names: of the unit if there is one, the narrowest, by limit id.
+    fn narrowest_leg(&self, row: &ReservationRow, unit: Unit) -> Option<Leg> {
+        let of_unit = |leg: &&Leg| self.lineages.get(leg.lineage).unit == unit;
+        let narrow = |legs: &mut dyn Iterator<Item = &Leg>| {
+            legs.min_by_key(|leg| (std::cmp::Reverse(self.level_of(leg)), self.limit_of(leg))).copied()
+        };
+        narrow(&mut row.legs.iter().filter(of_unit)).or_else(|| narrow(&mut row.legs.iter()))
+    }
+
+    fn level_of(&self, leg: &Leg) -> Level {
+        self.lineages.get(leg.lineage).key.level()
+    }
+
+    fn limit_of(&self, leg: &Leg) -> LimitId {
+        self.lineages.get(leg.lineage).key.limit.clone()
+    }
+}
+
+/// What a settlement books, per unit that was reserved: `requests` as held unless said otherwise, the others
+/// as said and otherwise 0, slots never.
+fn actual_amounts(row: &ReservationRow, said: &Amounts) -> Result<Amounts, Refusal> {
+    let foreign = said.iter().find(|(unit, amount)| *amount > 0 && row.reserved.get(*unit).is_none());
+    if let Some((unit, _)) = foreign {
+        return Err(invalid("actual", format!("{unit} was not reserved")));
+    }
+    let mut actual = Amounts::NONE;
+    for (unit, held) in row.reserved.iter() {
+        let amount = match unit {
+            Unit::Slots => 0,
+            Unit::Requests => said.get(unit).unwrap_or(held),
+            Unit::Tokens | Unit::Micros => said.get(unit).unwrap_or(0),
+        };
+        actual.set(unit, Some(amount));
+    }
+    Ok(actual)
+}

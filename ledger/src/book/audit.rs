@@ -1,0 +1,211 @@
+//! The audit: every rule of the account equation over the whole book, from the rows alone.
+
+use std::collections::BTreeMap;
+
+use crate::book::Book;
+use crate::book::check::{check_equation, check_lineage};
+use crate::book::derived::Found;
+use crate::book::events::hash_event;
+use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
+use crate::limits::VIOLATIONS_SHOWN_MAX;
+use crate::query::{AuditReport, ViolatedRule, Violation};
+use crate::record::{Account, Columns, Lineage};
+
+/// Violations found so far.
+#[derive(Default)]
+struct Findings {
+    shown: Vec<Violation>,
+}
+
+impl Findings {
+    fn add(&mut self, violation: Option<Violation>) {
+        if let Some(violation) = violation.filter(|_| self.shown.len() < VIOLATIONS_SHOWN_MAX) {
+            self.shown.push(violation);
+        }
+    }
+
+    fn expect<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        rule: ViolatedRule,
+        place: impl FnOnce() -> String,
+        what: &str,
+        (kept, computed): (T, T),
+    ) {
+        if kept != computed {
+            let detail = format!("{what} is kept as {kept:?}, the rows give {computed:?}");
+            self.add(Some(Violation { rule, place: place(), detail }));
+        }
+    }
+}
+
+/// What the rows say about one account or lineage besides its own columns.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    open: u128,
+    legs: u32,
+}
+
+impl Book {
+    /// Checks every rule of the account equation over the whole book. Costs the number of rows.
+    pub fn audit(&self) -> AuditReport {
+        let mut findings = Findings::default();
+        let by_account = self.audit_reservations(&mut findings);
+        let sums = self.audit_accounts(&by_account, &mut findings);
+        let digest = self.audit_digest(&mut findings);
+        AuditReport {
+            ok: findings.shown.is_empty(),
+            revision: self.header.revision,
+            digest,
+            accounts: (self.lineages.len() + self.closed.len()) as u64,
+            open_reservations: self.derived.tally.open(),
+            sums,
+            violations: findings.shown,
+        }
+    }
+
+    /// Sums the legs by account, and checks that ids and tallies agree with the rows.
+    fn audit_reservations(&self, findings: &mut Findings) -> BTreeMap<(u32, u32), Sums> {
+        let mut by_account: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+        let mut tally = crate::book::derived::Tally::default();
+        for (slot, row) in self.reservations.iter() {
+            tally.enter(row.state);
+            for leg in &row.legs {
+                let sums = by_account.entry((leg.lineage, leg.account)).or_default();
+                sums.legs += 1;
+                if row.state.is_open() {
+                    sums.open += u128::from(leg.amount);
+                }
+            }
+            let place = || format!("reservation {}", row.id);
+            findings.expect(
+                ViolatedRule::Index,
+                place,
+                "its slot",
+                (self.find(row.id), Some(Found::Reservation(slot))),
+            );
+        }
+        let kept = &self.derived.tally;
+        let states =
+            |tally: &crate::book::derived::Tally| (tally.reserved, tally.started, tally.unknown, tally.ended);
+        findings.expect(
+            ViolatedRule::Index,
+            || "the tally".to_owned(),
+            "reservations by state",
+            (states(kept), states(&tally)),
+        );
+        by_account
+    }
+
+    fn audit_accounts(
+        &self,
+        by_account: &BTreeMap<(u32, u32), Sums>,
+        findings: &mut Findings,
+    ) -> [Columns; 4] {
+        let mut sums = [Columns::default(); 4];
+        let mut closed: BTreeMap<u32, Vec<&Account>> = BTreeMap::new();
+        for (_, row) in self.closed.iter() {
+            closed.entry(row.lineage).or_default().push(&row.account);
+        }
+        for (slot, row) in self.lineages.iter() {
+            let mut earlier = closed.remove(&slot).unwrap_or_default();
+            earlier.sort_by_key(|account| account.number);
+            findings.add(check_lineage(row));
+            audit_lineage(row, &earlier, findings);
+            for account in earlier.iter().copied().chain([&row.current]) {
+                let place = || format!("{} account {}", row.key, account.number);
+                findings.add(check_equation(&account.columns, &place));
+                let said = by_account.get(&(slot, account.number)).copied().unwrap_or_default();
+                let reserved = account.columns.reserved;
+                findings.expect(ViolatedRule::C4, place, "reserved", (reserved, said.open));
+                findings.expect(ViolatedRule::Index, place, "its number of legs", (account.legs, said.legs));
+                // No command mints a shard yet.
+                findings.expect(ViolatedRule::C5, place, "to_shards", (account.columns.to_shards, 0));
+                add(&mut sums[row.unit as usize], &account.columns);
+            }
+        }
+        for slot in closed.into_keys() {
+            findings.add(Some(Violation {
+                rule: ViolatedRule::Index,
+                place: format!("lineage slot {slot}"),
+                detail: "closed accounts refer to it, but it is vacant".to_owned(),
+            }));
+        }
+        sums
+    }
+
+    fn audit_digest(&self, findings: &mut Findings) -> u128 {
+        let plans = self.generations.plans.iter().map(|plan| hash_plan(&plan.published));
+        let tenants = self.generations.tenants.values().flatten().map(hash_tenant);
+        let calendars = self.calendars.rows.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
+        let freezes = self.freezes.values().map(hash_freeze);
+        let events = self.events.iter().map(|event| hash_event(event));
+        let small =
+            plans.chain(tenants).chain(calendars).chain(freezes).chain(events).fold(0, u128::wrapping_add);
+        let tables = [
+            self.lineages.sum_in_full(),
+            self.closed.sum_in_full(),
+            self.reservations.sum_in_full(),
+            self.tombstones.sum_in_full(),
+        ];
+        let digest =
+            tables.into_iter().fold(small.wrapping_add(hash_header(&self.header)), u128::wrapping_add);
+        findings.expect(
+            ViolatedRule::Digest,
+            || "the book".to_owned(),
+            "its digest",
+            (self.digest(), digest),
+        );
+        digest
+    }
+}
+
+/// The sums that a lineage keeps over its accounts, and C9 where the predecessor is still there.
+fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
+    let place = || row.key.to_string();
+    let debt_of = |accounts: &mut dyn Iterator<Item = &Account>| -> i128 {
+        accounts.map(|account| account.columns.debt()).sum()
+    };
+    let all = row.archived_debt + debt_of(&mut earlier.iter().copied()) + row.current.columns.debt();
+    findings.expect(ViolatedRule::Index, place, "its debt", (row.debt as i128, all));
+    let of_epoch = || earlier.iter().copied().filter(|account| row.is_of_epoch(account.number));
+    let used: u128 = of_epoch().map(|account| account.columns.used()).sum();
+    findings.expect(
+        ViolatedRule::C7,
+        place,
+        "the usage of earlier accounts",
+        (row.past_used, used + row.archived_used),
+    );
+    let legs: u32 = earlier.iter().map(|account| account.legs).sum::<u32>() + row.current.legs;
+    findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
+    let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();
+    for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
+        // What moved in later was carried forward too.
+        let carried = pair[0].columns.carried_forward;
+        if pair[1].columns.opening > carried {
+            findings.add(Some(Violation {
+                rule: ViolatedRule::C9,
+                place: format!("{} account {}", row.key, pair[1].number),
+                detail: format!("it opened with {}, carried to it were {carried}", pair[1].columns.opening),
+            }));
+        }
+    }
+}
+
+fn add(sum: &mut Columns, columns: &Columns) {
+    sum.opening += columns.opening;
+    sum.refilled += columns.refilled;
+    sum.granted += columns.granted;
+    sum.corrected += columns.corrected;
+    sum.shards_back += columns.shards_back;
+    sum.moved_in += columns.moved_in;
+    sum.rule_raise += columns.rule_raise;
+    sum.forgiven += columns.forgiven;
+    sum.overdraft_issued += columns.overdraft_issued;
+    sum.available += columns.available;
+    sum.reserved += columns.reserved;
+    sum.spent += columns.spent;
+    sum.to_shards += columns.to_shards;
+    sum.carried_forward += columns.carried_forward;
+    sum.forfeited += columns.forfeited;
+    sum.overdraft_repaid += columns.overdraft_repaid;
+}

@@ -1,0 +1,137 @@
+//! Events: numbered, kept for a while in the book, and handed to the history index.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::answer::Tier;
+use crate::book::Book;
+use crate::book::bytes::RowBytes;
+use crate::book::judge::{ratio, tier_of};
+use crate::book::lineage::write_key;
+use crate::event::{Effect, Event, EventKind};
+use crate::ids::UserId;
+use crate::limits::EVENTS_KEPT_MAX;
+use crate::plan::Level;
+
+/// Bits of [`crate::record::Lineage::crossed`].
+const CROSSED_ALERT: u8 = 1;
+const CROSSED_DEGRADE: u8 = 2;
+
+impl Book {
+    pub(crate) fn push_event(&mut self, kind: EventKind) {
+        self.header.event_sequence += 1;
+        let event = Arc::new(Event {
+            sequence: self.header.event_sequence,
+            at_ms: self.header.clock_ms,
+            revision: self.header.revision,
+            kind,
+        });
+        self.small_sum = self.small_sum.wrapping_add(hash_event(&event));
+        self.events.push_back(Arc::clone(&event));
+        self.derived.effects.push(Effect::Event(event));
+        while self.events.len() > EVENTS_KEPT_MAX {
+            if let Some(oldest) = self.events.pop_front() {
+                self.small_sum = self.small_sum.wrapping_sub(hash_event(&oldest));
+            }
+        }
+    }
+
+    /// Announces the thresholds that a lineage has reached, each once per epoch.
+    pub(crate) fn announce_crossings(&mut self, slot: u32) {
+        let Some(row) = self.lineages.find(slot) else { return };
+        let Some(ladder) = row.ladder else { return };
+        if row.crossed == CROSSED_ALERT | CROSSED_DEGRADE {
+            return;
+        }
+        let Some(ratio) = ratio(row, 0) else { return };
+        let crossed = match tier_of(&ladder, ratio) {
+            Tier::Normal => 0,
+            Tier::DegradedLight => CROSSED_ALERT,
+            Tier::DegradedHeavy => CROSSED_ALERT | CROSSED_DEGRADE,
+        };
+        let fresh = crossed & !row.crossed;
+        if fresh == 0 {
+            return;
+        }
+        let (lineage, epoch_start_ms) = (Arc::clone(&row.key), row.current.epoch_start_ms);
+        self.lineages.get_mut(slot).crossed |= crossed;
+        let steps = [
+            (CROSSED_ALERT, ladder.alert_percent, Tier::DegradedLight),
+            (CROSSED_DEGRADE, ladder.degrade_percent, Tier::DegradedHeavy),
+        ];
+        for (_, percent, tier) in steps.into_iter().filter(|(bit, ..)| fresh & bit != 0) {
+            let lineage = Arc::clone(&lineage);
+            self.push_event(EventKind::Crossed { lineage, epoch_start_ms, percent, tier });
+        }
+    }
+}
+
+pub(crate) fn hash_event(event: &Event) -> u128 {
+    let mut out = RowBytes::default();
+    out.put_u8(5);
+    out.put_u64(event.sequence);
+    out.put_u64(event.at_ms);
+    out.put_u64(event.revision);
+    write_kind(&event.kind, &mut out);
+    xxh3_128(out.as_slice())
+}
+
+fn write_kind(kind: &EventKind, out: &mut RowBytes) {
+    match kind {
+        EventKind::Crossed { lineage, epoch_start_ms, percent, tier } => {
+            out.put_u8(1);
+            write_key(lineage, out);
+            out.put_option(*epoch_start_ms);
+            out.put_u8(*percent);
+            out.put_u8(*tier as u8);
+        }
+        EventKind::Indebted { lineage, reservation } => {
+            out.put_u8(2);
+            write_key(lineage, out);
+            out.put_u128(reservation.0);
+        }
+        EventKind::Repaid { lineage } => {
+            out.put_u8(3);
+            write_key(lineage, out);
+        }
+        EventKind::Forgiven { lineage, amount } => {
+            out.put_u8(4);
+            write_key(lineage, out);
+            out.put_u128(*amount);
+        }
+        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+            out.put_u8(5);
+            out.put_u128(reservation.0);
+            out.put_text(tenant.as_str());
+            out.put_text(route.as_str());
+            out.put_u8(*unit as u8);
+            out.put_optional_text(limit.as_ref().map(|limit| limit.as_str()));
+            write_level(*frozen, out);
+            out.put_optional_text(user.as_ref().map(UserId::as_str));
+        }
+        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
+            out.put_u8(6);
+            out.put_text(tenant.as_str());
+            out.put_optional_text(user.as_ref().map(UserId::as_str));
+            out.put_text(route.as_str());
+            out.put_text(actor.as_str());
+            out.put_text(reason);
+        }
+        EventKind::PlanPublished { generation, actor } => {
+            out.put_u8(7);
+            out.put_u64(*generation);
+            out.put_text(actor.as_str());
+        }
+        EventKind::TenantSet { generation, tenant, actor } => {
+            out.put_u8(8);
+            out.put_u64(*generation);
+            out.put_text(tenant.as_str());
+            out.put_text(actor.as_str());
+        }
+    }
+}
+
+fn write_level(level: Level, out: &mut RowBytes) {
+    out.put_u8(level as u8);
+}

@@ -1,0 +1,219 @@
+//! The decision: whether a request fits every limit, which one says no first, and when to come back.
+
+use crate::answer::{Reason, Rejection, Tier};
+use crate::book::calendars::Calendars;
+use crate::book::lineage::roll::carried_after;
+use crate::ids::LimitId;
+use crate::limits::SLOT_RETRY_MS;
+use crate::plan::{Ladder, Level, Rule};
+use crate::record::{Freeze, LimitKind, Lineage};
+
+/// What is asked of one lineage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'a> {
+    /// The lineage, replayed to now.
+    pub(crate) lineage: &'a Lineage,
+    /// The amount; `None`: the request does not name the unit, and only the lineage's debt counts.
+    pub(crate) amount: Option<u64>,
+    /// What open reservations of the running epoch hold on the lineage's earlier accounts.
+    pub(crate) held_before: u128,
+}
+
+/// A limit that says no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct No {
+    reason: Reason,
+    reset_at_ms: Option<u64>,
+    retry_at_ms: Option<u64>,
+}
+
+/// Order of reporting: the reason's class, then the kind of limit, then the level, then the id.
+type Rank<'a> = (u8, LimitKind, Level, &'a LimitId);
+
+/// The tier of an admission, or the rejection to report. The named limit is the first in the prescribed
+/// order; the wait is the longest over all that say no, since a shorter one would be too early.
+pub(crate) fn judge<'a>(
+    asks: impl Iterator<Item = Ask<'a>>,
+    freeze: Option<&Freeze>,
+    now_ms: u64,
+    generation: u64,
+    calendars: &Calendars,
+) -> Result<Tier, Rejection> {
+    if let Some(freeze) = freeze {
+        return Err(frozen(freeze, generation));
+    }
+    let mut tier = Tier::Normal;
+    let mut first: Option<(Rank<'a>, No, &'a Lineage)> = None;
+    let mut retry_at_ms = Some(0);
+    for ask in asks {
+        match judge_one(&ask, now_ms, calendars) {
+            Ok(found) => tier = tier.max(found),
+            Err(no) => {
+                let lineage = ask.lineage;
+                retry_at_ms = retry_at_ms.zip(no.retry_at_ms).map(|(a, b): (u64, u64)| a.max(b));
+                let rank = (class(no.reason), lineage.kind, lineage.key.level(), &lineage.key.limit);
+                if first.as_ref().is_none_or(|(known, ..)| rank < *known) {
+                    first = Some((rank, no, lineage));
+                }
+            }
+        }
+    }
+    match first {
+        None => Ok(tier),
+        Some((_, no, lineage)) => Err(Rejection {
+            generation,
+            limit: lineage.key.limit.clone(),
+            level: lineage.key.level(),
+            unit: lineage.unit,
+            reason: no.reason,
+            reset_at_ms: no.reset_at_ms,
+            retry_after_ms: retry_at_ms.map(|at| at.saturating_sub(now_ms)),
+        }),
+    }
+}
+
+fn frozen(freeze: &Freeze, generation: u64) -> Rejection {
+    Rejection {
+        generation,
+        limit: freeze.limit.clone(),
+        level: freeze.level,
+        unit: freeze.unit,
+        reason: Reason::Frozen,
+        reset_at_ms: None,
+        retry_after_ms: None,
+    }
+}
+
+fn class(reason: Reason) -> u8 {
+    match reason {
+        Reason::Frozen => 0,
+        Reason::NeverFits => 1,
+        Reason::Debt => 2,
+        Reason::Held | Reason::Spent => 3,
+    }
+}
+
+fn judge_one(ask: &Ask<'_>, now_ms: u64, calendars: &Calendars) -> Result<Tier, No> {
+    let lineage = ask.lineage;
+    let amount = u128::from(ask.amount.unwrap_or(0));
+    let available = lineage.current.columns.available;
+    if lineage.is_unlimited() {
+        return Ok(Tier::Normal);
+    }
+    if amount > available && amount > most_ever(lineage) {
+        return Err(No { reason: Reason::NeverFits, reset_at_ms: None, retry_at_ms: None });
+    }
+    let in_debt = lineage.debt > 0;
+    if !in_debt && amount <= available {
+        return Ok(ask.amount.map_or(Tier::Normal, |amount| tier_with(lineage, amount)));
+    }
+    let held = lineage.current.columns.reserved + ask.held_before;
+    let reason = match in_debt {
+        true => Reason::Debt,
+        false if amount <= available + held => Reason::Held,
+        false => Reason::Spent,
+    };
+    let (reset_at_ms, retry_at_ms) = times(lineage, amount, now_ms, calendars);
+    Err(No { reason, reset_at_ms, retry_at_ms })
+}
+
+/// The most that a limit can ever give at once.
+fn most_ever(lineage: &Lineage) -> u128 {
+    match &lineage.rule {
+        Some(Rule::Bucket { burst, .. }) => u128::from(*burst),
+        Some(Rule::Period { limit, carry_over, .. }) => u128::from(*limit) + u128::from(*carry_over),
+        Some(Rule::Concurrency { limit }) => u128::from(*limit),
+        Some(Rule::Unlimited { .. }) | None => u128::MAX,
+    }
+}
+
+/// When the limit resets, and the first instant at which the amount fits if nothing else happens.
+fn times(lineage: &Lineage, amount: u128, now_ms: u64, calendars: &Calendars) -> (Option<u64>, Option<u64>) {
+    match &lineage.rule {
+        Some(Rule::Bucket { .. }) => {
+            let wanted = amount.max(1);
+            let at = accrued_at(lineage, wanted, now_ms);
+            (at, at)
+        }
+        Some(Rule::Period { .. }) => (lineage.epoch_end_ms, fits_at(lineage, amount, calendars)),
+        Some(Rule::Concurrency { .. }) => (None, Some(now_ms.saturating_add(SLOT_RETRY_MS))),
+        Some(Rule::Unlimited { .. }) | None => (None, None),
+    }
+}
+
+/// When a bucket, replayed to now, holds an amount, its debt repaid first. `None`: never.
+pub(crate) fn accrued_at(lineage: &Lineage, wanted: u128, now_ms: u64) -> Option<u64> {
+    let Some(Rule::Bucket { amount, per_ms, .. }) = lineage.rule else { return None };
+    let missing = (lineage.debt + wanted).saturating_sub(lineage.current.columns.available);
+    if missing == 0 {
+        return Some(now_ms);
+    }
+    if amount == 0 {
+        return None;
+    }
+    let parts = missing.checked_mul(u128::from(per_ms))?.saturating_sub(u128::from(lineage.refill_remainder));
+    let wait_ms = u64::try_from(parts.div_ceil(u128::from(amount))).ok()?;
+    now_ms.checked_add(wait_ms)
+}
+
+/// When a period limit, idle from now on, holds an amount: the end of the epoch before the one that can give
+/// it. `None`: never, or past the bounds that are known.
+fn fits_at(lineage: &Lineage, amount: u128, calendars: &Calendars) -> Option<u64> {
+    let Some(Rule::Period { limit, calendar, carry_over, carry_debt }) = &lineage.rule else { return None };
+    let (limit, carry_over) = (u128::from(*limit), u128::from(*carry_over));
+    let end_ms = lineage.epoch_end_ms?;
+    let debt = if *carry_debt { lineage.debt } else { 0 };
+    let available = lineage.current.columns.available;
+    let rolls = rolls_until(debt, available, limit, carry_over, amount)?;
+    calendars.later_end_ms(calendar, end_ms, rolls - 1)
+}
+
+/// How many idle rolls until `amount` is available, at least 1; `None`: it never is.
+fn rolls_until(debt: u128, available: u128, limit: u128, carry_over: u128, amount: u128) -> Option<u128> {
+    if limit == 0 {
+        let carried = available.min(carry_over);
+        return (debt == 0 && carried >= amount).then_some(1);
+    }
+    // In epoch `cleared` the last debt is repaid, and the next one has its whole grant.
+    let cleared = debt.div_ceil(limit);
+    if cleared > 0 && cleared * limit - debt >= amount.max(1) {
+        return Some(cleared);
+    }
+    let first = cleared + 1;
+    let carried = carried_after(debt, available, limit, carry_over, first);
+    let short = amount.saturating_sub(limit + carried);
+    (amount <= limit + carry_over).then(|| first + short.div_ceil(limit))
+}
+
+/// The ratio of the ladder, as a fraction; `None`: unlimited, withdrawn, or a limit of 0.
+pub(crate) fn ratio(lineage: &Lineage, extra: u64) -> Option<(u128, u128)> {
+    let extra = u128::from(extra);
+    let fraction = match &lineage.rule {
+        Some(Rule::Bucket { burst, .. }) => {
+            let burst = u128::from(*burst);
+            ((burst - lineage.current.columns.available) + lineage.debt + extra, burst)
+        }
+        _ => (lineage.used() + extra + lineage.earlier_repaid, lineage.allowance()?),
+    };
+    (fraction.1 > 0).then_some(fraction)
+}
+
+/// The tier that a ladder gives for a ratio.
+pub(crate) fn tier_of(ladder: &Ladder, (used, allowance): (u128, u128)) -> Tier {
+    let reaches = |percent: u8| used * 100 >= allowance * u128::from(percent);
+    if reaches(ladder.degrade_percent) {
+        Tier::DegradedHeavy
+    } else if reaches(ladder.alert_percent) {
+        Tier::DegradedLight
+    } else {
+        Tier::Normal
+    }
+}
+
+/// The tier of a lineage once an amount more is used.
+pub(crate) fn tier_with(lineage: &Lineage, extra: u64) -> Tier {
+    match (&lineage.ladder, ratio(lineage, extra)) {
+        (Some(ladder), Some(ratio)) => tier_of(ladder, ratio),
+        _ => Tier::Normal,
+    }
+}

@@ -1,0 +1,108 @@
+//! Holding and settling amounts on a lineage's accounts.
+
+use crate::book::lineage::credit::Source;
+use crate::book::lineage::{Sink, take};
+use crate::event::EventKind;
+use crate::ids::ReservationId;
+use crate::record::{Account, Lineage};
+
+impl Lineage {
+    /// Holds an amount that was found to fit.
+    pub(crate) fn hold(&mut self, amount: u64) {
+        let amount = u128::from(amount);
+        let unlimited = self.is_unlimited();
+        let columns = &mut self.current.columns;
+        if unlimited {
+            columns.granted += amount;
+        } else {
+            take(&mut columns.available, amount, "available");
+        }
+        columns.reserved += amount;
+        self.current.legs += 1;
+        self.legs += 1;
+        self.drop_at_ms = None;
+    }
+
+    /// Ends a leg on the current account: `spent` of the amount is used, the rest comes back; more than it is an overrun.
+    pub(crate) fn settle_current(
+        &mut self,
+        held: u64,
+        spent: u64,
+        reservation: ReservationId,
+        sink: &mut Sink,
+    ) {
+        let (held, spent) = (u128::from(held), u128::from(spent));
+        take(&mut self.current.columns.reserved, held, "reserved");
+        self.current.columns.spent += spent;
+        if spent <= held {
+            self.credit(held - spent, Source::Refund, sink);
+            return;
+        }
+        let over = spent - held;
+        if self.is_unlimited() {
+            self.current.columns.granted += over;
+            return;
+        }
+        let taken = over.min(self.current.columns.available);
+        take(&mut self.current.columns.available, taken, "available");
+        self.current.columns.overdraft_issued += over - taken;
+        self.raise_debt(over - taken, reservation, sink);
+    }
+
+    /// Ends a leg on a closed account of the lineage.
+    pub(crate) fn settle_closed(
+        &mut self,
+        closed: &mut Account,
+        held: u64,
+        spent: u64,
+        reservation: ReservationId,
+        sink: &mut Sink,
+    ) {
+        let (held, spent) = (u128::from(held), u128::from(spent));
+        take(&mut closed.columns.reserved, held, "reserved");
+        closed.columns.spent += spent;
+        let same_epoch = self.is_of_epoch(closed.number);
+        if same_epoch {
+            take(&mut self.past_used, held, "past_used");
+            self.past_used += spent;
+        }
+        if spent <= held {
+            self.credit_closed(closed, held - spent, sink);
+            return;
+        }
+        let over = spent - held;
+        closed.columns.overdraft_issued += over;
+        if same_epoch {
+            self.past_debt += over as i128;
+        }
+        self.debt += over;
+        let indebted_before = self.debt > over;
+        self.repay_from_current(over);
+        if self.debt > 0 && !indebted_before {
+            sink.events.push(EventKind::Indebted { lineage: self.key.clone(), reservation });
+        }
+    }
+
+    /// The current account pays for an overrun on a closed one, as far as it can.
+    fn repay_from_current(&mut self, over: u128) {
+        if self.is_unlimited() {
+            self.current.columns.granted += over;
+            self.current.columns.overdraft_repaid += over;
+            take(&mut self.debt, over, "debt");
+            return;
+        }
+        let repaid = over.min(self.current.columns.available);
+        self.earlier_repaid += repaid.min(self.earlier_debt());
+        take(&mut self.current.columns.available, repaid, "available");
+        self.current.columns.overdraft_repaid += repaid;
+        // Not an event: the debt was made by this very command.
+        take(&mut self.debt, repaid, "debt");
+    }
+
+    fn raise_debt(&mut self, amount: u128, reservation: ReservationId, sink: &mut Sink) {
+        if amount > 0 && self.debt == 0 {
+            sink.events.push(EventKind::Indebted { lineage: self.key.clone(), reservation });
+        }
+        self.debt += amount;
+    }
+}

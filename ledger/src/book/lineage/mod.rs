@@ -1,0 +1,287 @@
+//! One lineage: its columns, its sums, and what its rule gives.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::book::bytes::RowBytes;
+use crate::book::table::Row;
+use crate::event::{EventKind, Statement};
+use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
+use crate::plan::{Ladder, Rule};
+use crate::record::{Account, ClosedAccount, Columns, Lane, LimitKind, Lineage, LineageKey};
+
+pub(crate) mod booking;
+pub(crate) mod change;
+pub(crate) mod credit;
+pub(crate) mod roll;
+
+/// What a replay or a booking leaves for the book to put away.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    /// Events in order.
+    pub(crate) events: Vec<EventKind>,
+    /// Accounts that closed and that reservations still refer to.
+    pub(crate) closed: SmallVec<[Account; 1]>,
+    /// Statements of accounts that were archived.
+    pub(crate) statements: Vec<Statement>,
+}
+
+/// What holds for a lineage under one generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    pub(crate) rule: Rule,
+    pub(crate) kind: LimitKind,
+    pub(crate) ladder: Option<Ladder>,
+    pub(crate) overdraft_max: Option<u64>,
+}
+
+/// Takes an amount off a column. An underflow is a bug: the node must stop rather than go on with a wrong book.
+pub(crate) fn take(column: &mut u128, amount: u128, name: &str) {
+    match column.checked_sub(amount) {
+        Some(rest) => *column = rest,
+        None => panic!("C2: column {name} holds {column}, {amount} were to be taken"),
+    }
+}
+
+impl Columns {
+    /// The left side of C1.
+    pub(crate) fn sources(&self) -> u128 {
+        self.opening
+            + self.refilled
+            + self.granted
+            + self.corrected
+            + self.shards_back
+            + self.moved_in
+            + self.rule_raise
+            + self.forgiven
+            + self.overdraft_issued
+    }
+
+    /// The right side of C1.
+    pub(crate) fn uses(&self) -> u128 {
+        self.available
+            + self.reserved
+            + self.spent
+            + self.to_shards
+            + self.carried_forward
+            + self.forfeited
+            + self.overdraft_repaid
+    }
+
+    /// The account's part of U in C7.
+    pub(crate) fn used(&self) -> u128 {
+        match (self.spent + self.reserved + self.to_shards).checked_sub(self.corrected) {
+            Some(used) => used,
+            None => panic!("C7: corrected {} is more than was ever used", self.corrected),
+        }
+    }
+
+    /// Overdraft issued less repaid.
+    pub(crate) fn debt(&self) -> i128 {
+        self.overdraft_issued as i128 - self.overdraft_repaid as i128
+    }
+
+    /// Whether anything happened on the account besides opening and closing.
+    pub(crate) fn is_active(&self) -> bool {
+        let moved = [self.spent, self.reserved, self.to_shards, self.corrected, self.moved_in];
+        moved.iter().any(|column| *column != 0) || self.overdraft_issued != 0 || self.overdraft_repaid != 0
+    }
+
+    /// Every column with its name, in one fixed order.
+    pub(crate) fn named(&self) -> [(&'static str, u128); 16] {
+        [
+            ("opening", self.opening),
+            ("refilled", self.refilled),
+            ("granted", self.granted),
+            ("corrected", self.corrected),
+            ("shards_back", self.shards_back),
+            ("moved_in", self.moved_in),
+            ("rule_raise", self.rule_raise),
+            ("forgiven", self.forgiven),
+            ("overdraft_issued", self.overdraft_issued),
+            ("available", self.available),
+            ("reserved", self.reserved),
+            ("spent", self.spent),
+            ("to_shards", self.to_shards),
+            ("carried_forward", self.carried_forward),
+            ("forfeited", self.forfeited),
+            ("overdraft_repaid", self.overdraft_repaid),
+        ]
+    }
+}
+
+impl Lineage {
+    /// U of C7: the running epoch's usage over all its accounts.
+    pub(crate) fn used(&self) -> u128 {
+        self.past_used + self.current.columns.used()
+    }
+
+    /// Dₑ of C7: the running epoch's overdraft issued less repaid.
+    pub(crate) fn epoch_debt(&self) -> i128 {
+        self.past_debt + self.current.columns.debt()
+    }
+
+    /// What the running epoch's accounts hold for open reservations, as far as it is known here: without closed accounts.
+    pub(crate) fn held(&self) -> u128 {
+        self.current.columns.reserved
+    }
+
+    /// A of C7; `None`: unlimited, withdrawn, or a bucket.
+    pub(crate) fn allowance(&self) -> Option<u128> {
+        match &self.rule {
+            Some(Rule::Period { limit, .. }) | Some(Rule::Concurrency { limit }) => {
+                Some(u128::from(*limit) + self.carried_in)
+            }
+            Some(Rule::Bucket { .. } | Rule::Unlimited { .. }) | None => None,
+        }
+    }
+
+    /// What C7 says the current account's `available` is.
+    pub(crate) fn target(&self) -> Option<u128> {
+        let allowance = self.allowance()?;
+        let target = allowance as i128 - self.used() as i128 + self.epoch_debt();
+        Some(u128::try_from(target).unwrap_or(0))
+    }
+
+    /// How much more the current account may hold.
+    pub(crate) fn room(&self) -> u128 {
+        let available = self.current.columns.available;
+        match &self.rule {
+            Some(Rule::Bucket { burst, .. }) => u128::from(*burst).saturating_sub(available),
+            _ => self.target().unwrap_or(0).saturating_sub(available),
+        }
+    }
+
+    /// Debt of earlier epochs that is not repaid yet.
+    pub(crate) fn earlier_debt(&self) -> u128 {
+        let booked_earlier = self.debt as i128 - self.epoch_debt();
+        u128::try_from(booked_earlier - self.earlier_repaid as i128).unwrap_or(0)
+    }
+
+    pub(crate) fn is_unlimited(&self) -> bool {
+        matches!(self.rule, Some(Rule::Unlimited { .. }))
+    }
+
+    /// Whether an account of the lineage belongs to the running epoch.
+    pub(crate) fn is_of_epoch(&self, account: u32) -> bool {
+        account >= self.epoch_first
+    }
+}
+
+fn write_rule(rule: Option<&Rule>, out: &mut RowBytes) {
+    match rule {
+        None => out.put_u8(0),
+        Some(Rule::Bucket { amount, per_ms, burst }) => {
+            out.put_u8(1);
+            out.put_u64(*amount);
+            out.put_u64(*per_ms);
+            out.put_u64(*burst);
+        }
+        Some(Rule::Period { limit, calendar, carry_over, carry_debt }) => {
+            out.put_u8(2);
+            out.put_u64(*limit);
+            out.put_u64(*carry_over);
+            out.put_u8(u8::from(*carry_debt));
+            write_calendar(calendar, out);
+        }
+        Some(Rule::Concurrency { limit }) => {
+            out.put_u8(3);
+            out.put_u64(*limit);
+        }
+        Some(Rule::Unlimited { calendar: None }) => out.put_u8(4),
+        Some(Rule::Unlimited { calendar: Some(calendar) }) => {
+            out.put_u8(5);
+            write_calendar(calendar, out);
+        }
+    }
+}
+
+pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowBytes) {
+    use crate::plan::Period;
+    let (tag, number) = match calendar.period {
+        Period::Seconds(n) => (0, n),
+        Period::Hour => (1, 0),
+        Period::Day => (2, 0),
+        Period::Week(n) => (3, u32::from(n)),
+        Period::Month(n) => (4, u32::from(n)),
+        Period::Year(n) => (5, u32::from(n)),
+        Period::Days(n) => (6, u32::from(n)),
+        Period::Lifetime => (7, 0),
+    };
+    out.put_u8(tag);
+    out.put_u32(number);
+    out.put_text(&calendar.zone);
+}
+
+fn write_account(account: &Account, out: &mut RowBytes) {
+    out.put_u32(account.number);
+    out.put_u64(account.generation);
+    out.put_option(account.epoch_start_ms);
+    out.put_u32(account.legs);
+    for (_, column) in account.columns.named() {
+        out.put_u128(column);
+    }
+}
+
+pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
+    out.put_text(key.limit.as_str());
+    out.put_optional_text(key.tenant.as_ref().map(TenantId::as_str));
+    out.put_optional_text(key.user.as_ref().map(UserId::as_str));
+    out.put_optional_text(key.route.as_ref().map(RouteName::as_str));
+    out.put_optional_text(key.model.as_ref().map(ModelName::as_str));
+    out.put_optional_text(key.region.as_ref().map(RegionName::as_str));
+    out.put_u8(u8::from(key.lane == Lane::Shadow));
+}
+
+impl Row for Lineage {
+    const TAG: u8 = 1;
+
+    fn write(&self, out: &mut RowBytes) {
+        write_account(&self.current, out);
+        out.put_u8(self.unit as u8);
+        out.put_u8(self.kind as u8);
+        write_rule(self.rule.as_ref(), out);
+        let ladder = self
+            .ladder
+            .map(|ladder| u64::from(ladder.alert_percent) << 8 | u64::from(ladder.degrade_percent));
+        out.put_option(ladder);
+        out.put_option(self.overdraft_max);
+        out.put_u64(self.seen_generation);
+        out.put_u64(self.replayed_ms);
+        out.put_u64(self.refill_remainder);
+        out.put_u32(self.epoch_first);
+        out.put_option(self.epoch_end_ms);
+        out.put_u128(self.debt);
+        out.put_u128(self.carried_in);
+        out.put_u128(self.earlier_repaid);
+        out.put_u128(self.past_used);
+        out.put_i128(self.past_debt);
+        out.put_u8(self.crossed);
+        out.put_i128(self.archived_debt);
+        out.put_u128(self.archived_used);
+        out.put_u32(self.legs);
+        out.put_option(self.drop_at_ms);
+        write_key(&self.key, out);
+    }
+}
+
+impl Row for ClosedAccount {
+    const TAG: u8 = 2;
+
+    fn write(&self, out: &mut RowBytes) {
+        out.put_u32(self.lineage);
+        write_account(&self.account, out);
+    }
+}
+
+/// The statement of an account, if there is anything to tell.
+pub(crate) fn statement(key: &Arc<LineageKey>, account: &Account, at_ms: u64) -> Option<Statement> {
+    account.columns.is_active().then(|| Statement {
+        lineage: Arc::clone(key),
+        generation: account.generation,
+        epoch_start_ms: account.epoch_start_ms,
+        columns: account.columns,
+        at_ms,
+    })
+}

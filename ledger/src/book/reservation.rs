@@ -1,0 +1,142 @@
+//! Reservations: their rows, what a time makes of their state, and their receipts.
+
+use std::sync::Arc;
+
+use crate::answer::{LegReceipt, Receipt, State};
+use crate::book::Book;
+use crate::book::bytes::RowBytes;
+use crate::book::table::Row;
+use crate::ids::{OperationId, UserId};
+use crate::record::{Account, Leg, ReservationRow, Tombstone};
+use crate::unit::{Amounts, Unit};
+
+impl ReservationRow {
+    /// The state at an instant, whether or not a timer has come first.
+    pub(crate) fn state_at(&self, at_ms: u64) -> State {
+        match self.state {
+            State::Reserved if at_ms >= self.expires_at_ms.saturating_add(self.grace_ms) => State::Expired,
+            State::Reserved if at_ms >= self.expires_at_ms => State::Expiring,
+            State::Started if at_ms >= self.expires_at_ms => State::UsageUnknown,
+            state => state,
+        }
+    }
+
+    /// When timer work is due on it.
+    pub(crate) fn due_ms(&self) -> Option<u64> {
+        match (&self.ended, self.state) {
+            (Some(ended), _) => Some(ended.forget_at_ms),
+            (None, State::Reserved) => Some(self.expires_at_ms.saturating_add(self.grace_ms)),
+            (None, State::Started) => Some(self.expires_at_ms),
+            (None, _) => None,
+        }
+    }
+}
+
+impl Book {
+    /// The account of a leg, open or closed.
+    pub(crate) fn account(&self, leg: &Leg) -> &Account {
+        let lineage = self.lineages.get(leg.lineage);
+        if lineage.current.number == leg.account {
+            return &lineage.current;
+        }
+        match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
+            Some(slot) => &self.closed.get(slot).account,
+            None => panic!("{} has no account {}", lineage.key, leg.account),
+        }
+    }
+
+    /// The receipt of a reservation, with its state at an instant.
+    pub(crate) fn receipt(&self, row: &ReservationRow, at_ms: u64) -> Receipt {
+        let legs = row.legs.iter().map(|leg| {
+            let lineage = self.lineages.get(leg.lineage);
+            let account = self.account(leg);
+            LegReceipt {
+                limit: lineage.key.limit.clone(),
+                level: lineage.key.level(),
+                unit: lineage.unit,
+                amount: leg.amount,
+                generation: account.generation,
+                epoch_start_ms: account.epoch_start_ms,
+            }
+        });
+        let ended = row.ended.as_deref();
+        Receipt {
+            id: row.id,
+            state: row.state_at(at_ms),
+            tenant: row.subject.tenant.clone(),
+            user: row.subject.user.clone(),
+            route: row.subject.route.clone(),
+            request_digest: row.request_digest,
+            generation: row.generation,
+            tier: row.tier,
+            reserved: row.reserved,
+            legs: legs.collect(),
+            reserved_at_ms: row.reserved_at_ms,
+            reserved_revision: row.reserved_revision,
+            expires_at_ms: row.expires_at_ms,
+            operation: row.operation.clone(),
+            started_at_ms: (row.started_at_ms != 0).then_some(row.started_at_ms),
+            actual: ended.filter(|ended| !ended.actual.is_empty()).map(|ended| ended.actual),
+            ended_at_ms: ended.map(|ended| ended.at_ms),
+            ended_revision: ended.map(|ended| ended.revision),
+            debt: ended.map(|ended| ended.debt).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn receipt_of(&self, slot: u32) -> Arc<Receipt> {
+        Arc::new(self.receipt(self.reservations.get(slot), self.header.clock_ms))
+    }
+}
+
+fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
+    for unit in Unit::ALL {
+        out.put_option(amounts.get(unit));
+    }
+}
+
+impl Row for ReservationRow {
+    const TAG: u8 = 3;
+
+    fn write(&self, out: &mut RowBytes) {
+        out.put_u128(self.id.0);
+        out.put_bytes(&self.request_digest);
+        out.put_u64(self.generation);
+        out.put_u8(self.tier as u8);
+        out.put_u8(self.state as u8);
+        write_amounts(&self.reserved, out);
+        out.put_u32(self.legs.len() as u32);
+        for leg in &self.legs {
+            out.put_u32(leg.lineage);
+            out.put_u32(leg.account);
+            out.put_u64(leg.amount);
+        }
+        out.put_u64(self.reserved_at_ms);
+        out.put_u64(self.reserved_revision);
+        out.put_u64(self.expires_at_ms);
+        out.put_u64(self.grace_ms);
+        out.put_u64(self.started_at_ms);
+        out.put_u64(self.unknown_at_ms);
+        out.put_u8(u8::from(self.ended.is_some()));
+        if let Some(ended) = &self.ended {
+            out.put_u64(ended.at_ms);
+            out.put_u64(ended.revision);
+            out.put_u64(ended.forget_at_ms);
+            write_amounts(&ended.actual, out);
+            write_amounts(&ended.debt, out);
+        }
+        out.put_text(self.subject.tenant.as_str());
+        out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
+        out.put_text(self.subject.route.as_str());
+        out.put_optional_text(self.operation.as_ref().map(OperationId::as_str));
+    }
+}
+
+impl Row for Tombstone {
+    const TAG: u8 = 4;
+
+    fn write(&self, out: &mut RowBytes) {
+        out.put_u128(self.id.0);
+        out.put_u64(self.at_ms);
+        out.put_u64(self.forget_at_ms);
+    }
+}

@@ -1,0 +1,207 @@
+//! Tables of rows in segments behind `Arc`: a snapshot shares the segments, and the first write to one
+//! after that copies it. Each table keeps the sum of its rows' hashes.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::book::bytes::RowBytes;
+use crate::book::slots::FreeSlots;
+
+/// Rows of a segment: what one write copies at most after a snapshot was begun (about 100 KiB of accounts).
+const SEGMENT_ROWS: usize = 128;
+
+/// A row that can be hashed.
+pub(crate) trait Row: Clone {
+    /// Tells rows of different tables apart in the digest.
+    const TAG: u8;
+
+    /// Writes every stored field. Two rows write the same bytes only if they are equal.
+    fn write(&self, out: &mut RowBytes);
+}
+
+#[derive(Clone, Debug)]
+struct Slot<R> {
+    row: R,
+    /// The hash that the table's sum contains for this row.
+    hash: u128,
+    dirty: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Segment<R> {
+    slots: Vec<Option<Slot<R>>>,
+    used: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Table<R> {
+    segments: Vec<Arc<Segment<R>>>,
+    free: FreeSlots,
+    len: usize,
+    sum: u128,
+    dirty: Vec<u32>,
+}
+
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Table { segments: Vec::new(), free: FreeSlots::default(), len: 0, sum: 0, dirty: Vec::new() }
+    }
+}
+
+impl<R: Row> Table<R> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The sum of the rows' hashes, as of the last [`Table::hash_dirty`].
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    pub(crate) fn find(&self, slot: u32) -> Option<&R> {
+        let (segment, place) = split(slot);
+        Some(&self.segments.get(segment)?.slots.get(place)?.as_ref()?.row)
+    }
+
+    /// The row in a slot that is known to be taken.
+    pub(crate) fn get(&self, slot: u32) -> &R {
+        match self.find(slot) {
+            Some(row) => row,
+            None => panic!("slot {slot} is vacant"),
+        }
+    }
+
+    /// The row for writing: it will be hashed again.
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut R {
+        let (segment, place) = split(slot);
+        let entry = Arc::make_mut(&mut self.segments[segment]).slots[place].as_mut();
+        match entry {
+            Some(entry) => {
+                if !entry.dirty {
+                    entry.dirty = true;
+                    self.dirty.push(slot);
+                }
+                &mut entry.row
+            }
+            None => panic!("slot {slot} is vacant"),
+        }
+    }
+
+    /// Puts a row into the smallest free slot.
+    pub(crate) fn insert(&mut self, row: R) -> u32 {
+        let slot = self.free.take() as u32;
+        self.put(slot, row);
+        slot
+    }
+
+    /// Puts a row into a given slot, when a book is restored. False: it is taken.
+    pub(crate) fn insert_at(&mut self, slot: u32, row: R) -> bool {
+        if self.find(slot).is_some() {
+            return false;
+        }
+        self.free.take_at(slot as usize);
+        self.put(slot, row);
+        true
+    }
+
+    fn put(&mut self, slot: u32, row: R) {
+        let (segment, place) = split(slot);
+        while self.segments.len() <= segment {
+            self.segments.push(Arc::new(Segment { slots: Vec::new(), used: 0 }));
+        }
+        let segment = Arc::make_mut(&mut self.segments[segment]);
+        if segment.slots.is_empty() {
+            segment.slots.reserve_exact(SEGMENT_ROWS);
+        }
+        if segment.slots.len() <= place {
+            segment.slots.resize_with(place + 1, || None);
+        }
+        segment.slots[place] = Some(Slot { row, hash: 0, dirty: true });
+        segment.used += 1;
+        self.len += 1;
+        self.dirty.push(slot);
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> R {
+        let (index, place) = split(slot);
+        let segment = Arc::make_mut(&mut self.segments[index]);
+        let Some(entry) = segment.slots[place].take() else { panic!("slot {slot} is vacant") };
+        segment.used -= 1;
+        if segment.used == 0 {
+            // An empty segment gives its memory back.
+            segment.slots = Vec::new();
+        }
+        self.sum = self.sum.wrapping_sub(entry.hash);
+        self.len -= 1;
+        self.free.give_back(slot as usize);
+        entry.row
+    }
+
+    /// Brings the sum up to date with every row written since the last call.
+    pub(crate) fn hash_dirty(&mut self, bytes: &mut RowBytes) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for slot in dirty.drain(..) {
+            let (segment, place) = split(slot);
+            let Some(entry) = Arc::make_mut(&mut self.segments[segment]).slots.get_mut(place) else {
+                continue;
+            };
+            let Some(entry) = entry.as_mut().filter(|entry| entry.dirty) else { continue };
+            let hash = hash_row(slot, &entry.row, bytes);
+            self.sum = self.sum.wrapping_sub(entry.hash).wrapping_add(hash);
+            entry.hash = hash;
+            entry.dirty = false;
+        }
+        self.dirty = dirty;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &R)> {
+        iter_segments(&self.segments)
+    }
+
+    pub(crate) fn snapshot(&self) -> TableSnapshot<R> {
+        TableSnapshot { segments: self.segments.clone() }
+    }
+
+    /// The sum computed from all rows, for audits.
+    pub(crate) fn sum_in_full(&self) -> u128 {
+        let mut bytes = RowBytes::default();
+        self.iter().fold(0, |sum, (slot, row)| u128::wrapping_add(sum, hash_row(slot, row, &mut bytes)))
+    }
+}
+
+/// The rows of a table at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct TableSnapshot<R> {
+    segments: Vec<Arc<Segment<R>>>,
+}
+
+impl<R: Row> TableSnapshot<R> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &R)> {
+        iter_segments(&self.segments)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.used).sum()
+    }
+}
+
+fn split(slot: u32) -> (usize, usize) {
+    (slot as usize / SEGMENT_ROWS, slot as usize % SEGMENT_ROWS)
+}
+
+fn hash_row<R: Row>(slot: u32, row: &R, bytes: &mut RowBytes) -> u128 {
+    bytes.clear();
+    bytes.put_u8(R::TAG);
+    bytes.put_u32(slot);
+    row.write(bytes);
+    xxh3_128(bytes.as_slice())
+}
+
+fn iter_segments<R>(segments: &[Arc<Segment<R>>]) -> impl Iterator<Item = (u32, &R)> {
+    segments.iter().enumerate().flat_map(|(index, segment)| {
+        segment.slots.iter().enumerate().filter_map(move |(place, entry)| {
+            entry.as_ref().map(|entry| ((index * SEGMENT_ROWS + place) as u32, &entry.row))
+        })
+    })
+}

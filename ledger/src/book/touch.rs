@@ -1,0 +1,119 @@
+//! Touching lineages for a command, and putting away what a touch leaves.
+
+use std::sync::Arc;
+
+use crate::book::Book;
+use crate::book::calendars::Uncovered;
+use crate::book::derived::Found;
+use crate::book::lineage::Sink;
+use crate::event::Effect;
+use crate::ids::ReservationId;
+use crate::record::{ClosedAccount, Leg, Lineage};
+use crate::unit::{Amounts, Unit};
+
+impl Book {
+    /// Brings a lineage to the book's clock. On an error it is as it was.
+    pub(crate) fn touch(&mut self, slot: u32) -> Result<(), Uncovered> {
+        self.note_lineage(slot);
+        let (now_ms, generation) = (self.header.clock_ms, self.header.generation);
+        let row = self.lineages.get(slot);
+        if !row.is_behind(now_ms, generation) {
+            return Ok(());
+        }
+        let sink = &mut self.derived.sink;
+        if row.replays_simply(now_ms, generation) {
+            let row = self.lineages.get_mut(slot);
+            row.replay(now_ms, generation, &self.generations, &self.calendars, sink)?;
+        } else {
+            let mut copy = row.clone();
+            let mut fresh = Sink::default();
+            copy.replay(now_ms, generation, &self.generations, &self.calendars, &mut fresh)?;
+            *self.lineages.get_mut(slot) = copy;
+            *sink = fresh;
+        }
+        self.put_away(slot);
+        Ok(())
+    }
+
+    /// Puts away what a change of a lineage left in the sink.
+    pub(crate) fn put_away(&mut self, lineage: u32) {
+        for account in std::mem::take(&mut self.derived.sink.closed) {
+            let slot = self.closed.insert(ClosedAccount { lineage, account });
+            self.derived.add_closed(&self.closed, slot);
+        }
+        if !self.derived.sink.statements.is_empty() {
+            let statements = std::mem::take(&mut self.derived.sink.statements);
+            let effects = statements.into_iter().map(|statement| Effect::Statement(Arc::new(statement)));
+            self.derived.effects.extend(effects);
+        }
+        if !self.derived.sink.events.is_empty() {
+            for kind in std::mem::take(&mut self.derived.sink.events) {
+                self.push_event(kind);
+            }
+        }
+    }
+
+    /// What open reservations of the running epoch hold on earlier accounts of a lineage.
+    pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
+        (lineage.epoch_first..lineage.current.number)
+            .filter_map(|number| self.derived.closed_slot(&self.closed, slot, number))
+            .map(|closed| self.closed.get(closed).account.columns.reserved)
+            .sum()
+    }
+
+    pub(crate) fn find(&self, id: ReservationId) -> Option<Found> {
+        self.derived.find_id(&self.reservations, &self.tombstones, id)
+    }
+
+    /// Touches every lineage that a reservation is held on. On an error the command must be refused.
+    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<(), Uncovered> {
+        for place in 0..self.reservations.get(slot).legs.len() {
+            let lineage = self.reservations.get(slot).legs[place].lineage;
+            self.touch(lineage)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the legs of a reservation whose lineages were touched: of each unit what `actual` says is spent.
+    /// Gives the debt that remains per unit, the largest of each.
+    pub(crate) fn end_legs(&mut self, slot: u32, actual: &Amounts) -> Amounts {
+        let (id, legs) = {
+            let row = self.reservations.get_mut(slot);
+            (row.id, std::mem::take(&mut row.legs))
+        };
+        let mut debts = Amounts::NONE;
+        for leg in &legs {
+            let debt = self.end_leg(leg, actual, id);
+            if debt > 0 {
+                let unit = self.lineages.get(leg.lineage).unit;
+                let debt = u64::try_from(debt).unwrap_or(u64::MAX).max(debts.get(unit).unwrap_or(0));
+                debts.set(unit, Some(debt));
+            }
+        }
+        self.reservations.get_mut(slot).legs = legs;
+        debts
+    }
+
+    fn end_leg(&mut self, leg: &Leg, actual: &Amounts, id: ReservationId) -> u128 {
+        let row = self.lineages.get_mut(leg.lineage);
+        // Slots are held while the operation runs and never spent.
+        let spent = if row.unit == Unit::Slots { 0 } else { actual.get(row.unit).unwrap_or(0) };
+        let unit = row.unit;
+        if row.current.number == leg.account {
+            row.settle_current(leg.amount, spent, id, &mut self.derived.sink);
+        } else {
+            let closed = match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
+                Some(closed) => closed,
+                None => panic!("{} has no account {}", row.key, leg.account),
+            };
+            self.note_closed(closed);
+            let row = self.lineages.get_mut(leg.lineage);
+            let account = &mut self.closed.get_mut(closed).account;
+            row.settle_closed(account, leg.amount, spent, id, &mut self.derived.sink);
+        }
+        let held = &mut self.derived.tally.held_by_legs[unit as usize];
+        *held -= u128::from(leg.amount);
+        self.put_away(leg.lineage);
+        self.lineages.get(leg.lineage).debt
+    }
+}
