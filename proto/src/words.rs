@@ -2,6 +2,7 @@
 
 use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::plan::Level;
+use holdfast_ledger::record::LimitKind;
 use holdfast_ledger::unit::Unit;
 
 use crate::field::FieldError;
@@ -42,6 +43,7 @@ macro_rules! words {
 
 words!(Unit, v1::Unit, { Requests, Tokens, Slots, Micros, });
 words!(Level, v1::Level, { Global, Tenant, User, });
+words!(LimitKind, v1::LimitKind, { Bucket, Concurrency, Total, });
 words!(Tier, v1::Tier, { Normal, DegradedLight, DegradedHeavy, });
 words!(Reason, v1::RejectionReason, { Frozen, NeverFits, Debt, Held, Spent, });
 words!(State, v1::ReservationState, {

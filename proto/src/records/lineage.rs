@@ -15,12 +15,14 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
     let Lineage {
         key,
         unit,
+        kind,
         rule,
         ladder,
         overdraft_max,
         seen_generation,
         replayed_ms,
         refill_remainder,
+        epoch_first,
         epoch_end_ms,
         current,
         debt,
@@ -56,6 +58,8 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         archived_used: wide(*archived_used),
         legs: *legs,
         drop_at_ms: *drop_at_ms,
+        kind: kind.number(),
+        epoch_first: *epoch_first,
     }
 }
 
@@ -63,12 +67,14 @@ pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
     Ok(Lineage {
         key: decode_key("key", wire.key)?,
         unit: word("unit", wire.unit)?,
+        kind: word("kind", wire.kind)?,
         rule: wire.rule.map(TryInto::try_into).transpose().in_field("rule")?,
         ladder: wire.ladder.map(TryInto::try_into).transpose().in_field("ladder")?,
         overdraft_max: wire.overdraft_max,
         seen_generation: wire.seen_generation,
         replayed_ms: wire.replayed_ms,
         refill_remainder: wire.refill_remainder,
+        epoch_first: wire.epoch_first,
         epoch_end_ms: wire.epoch_end_ms,
         current: required("current", wire.current)?.try_into().in_field("current")?,
         debt: number(wire.debt),

@@ -14,8 +14,8 @@ use holdfast_ledger::ids::IdError;
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, Lineage, LineageKey,
-    Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
+    LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
@@ -380,6 +380,7 @@ impl Random {
         Lineage {
             key: Arc::new(self.lineage_key()),
             unit: self.unit(),
+            kind: self.one_of(&[LimitKind::Bucket, LimitKind::Concurrency, LimitKind::Total]),
             rule: self.maybe(Random::rule),
             ladder: self.maybe(|random| Ladder {
                 alert_percent: random.0.random(),
@@ -389,6 +390,7 @@ impl Random {
             seen_generation: self.number(),
             replayed_ms: self.number(),
             refill_remainder: self.number(),
+            epoch_first: self.0.random(),
             epoch_end_ms: self.maybe(Random::number),
             current: self.account(),
             debt: self.wide(),
