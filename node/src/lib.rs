@@ -8,6 +8,7 @@ pub mod limits;
 pub mod metrics;
 pub mod propose;
 pub mod raft;
+pub mod recording;
 pub mod replica;
 pub mod storage;
 mod timers;

@@ -39,12 +39,30 @@ pub struct DigestAt {
     pub digest: u128,
 }
 
+/// One entry as it was applied, for those who check the cluster from outside.
+#[derive(Debug)]
+pub struct AppliedRecord<'a> {
+    /// Log index of the entry.
+    pub index: u64,
+    /// Its term.
+    pub term: u64,
+    /// The book's revision before it.
+    pub revision_before: u64,
+    /// The book's digest after it.
+    pub digest: u128,
+    /// The entry's payload, as it stands in the log.
+    pub payload: &'a Bytes,
+}
+
 /// Takes what the book says has ended, in order. Called by the apply task: it must not wait.
 pub trait EffectSink: Send + Sync + 'static {
     /// Effects of the entry at `index`. Also called, with none, for entries that had no effect.
     fn entry_applied(&self, index: u64, effects: Vec<Effect>);
     /// The book was replaced by a snapshot taken at `index`: what lies between is not going to come.
     fn restored(&self, index: u64);
+    /// An entry was applied, whatever its effects. Nobody can have seen its answers or the book after it
+    /// yet, so whoever keeps these has every entry that anybody was told of. Replayed entries come again.
+    fn recorded(&self, _record: &AppliedRecord<'_>) {}
 }
 
 /// Drops every effect: for tests and for nodes without a history index.
@@ -127,10 +145,13 @@ impl Replica {
     /// The payload cannot be read by this version. Nothing is applied, and nothing may be applied
     /// afterwards: the node stops, since its book would differ from the others'.
     pub fn apply(&self, index: u64, term: u64, payload: Bytes) -> Result<AppliedEntry, EntryError> {
-        let (header, commands) = decode_entry(payload, index, term)?;
+        let (header, commands) = decode_entry(payload.clone(), index, term)?;
         let (applied, effects) = {
             let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+            let revision_before = book.revision();
             let applied = apply_to(&mut book, &header, &commands);
+            let digest = book.digest();
+            self.effects.recorded(&AppliedRecord { index, term, revision_before, digest, payload: &payload });
             self.publish(&book);
             if index.is_multiple_of(DIGEST_INTERVAL) {
                 self.keep_digest(DigestAt { index, revision: book.revision(), digest: book.digest() });

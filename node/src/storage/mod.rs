@@ -8,6 +8,7 @@
 //! - Nothing damaged is ever served: it is cut off if it was never synced, and refused otherwise.
 //! - The first write or sync error is the last write: nothing is retried, the node exits.
 
+pub mod applied_log;
 mod codec;
 pub mod disk;
 pub mod identity;
