@@ -1,5 +1,6 @@
 //! One member of a Holdfast cluster: propose, Raft, durable storage, timers, services.
 
+mod api;
 pub mod calendar;
 pub mod clock;
 pub mod config;
@@ -10,5 +11,6 @@ pub mod propose;
 pub mod raft;
 pub mod recording;
 pub mod replica;
+pub mod serve;
 pub mod storage;
 mod timers;

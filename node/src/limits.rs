@@ -46,4 +46,48 @@ pub const HTTP_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a connection could not be accepted (no file descriptor left), so as not to spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Longest deadline that a call can have; longer ones count as this.
+pub const DEADLINE_MAX: Duration = Duration::from_secs(600);
+
+/// How much earlier than the caller's deadline we answer at most: a round trip on one machine and the
+/// time that a loaded one takes to send it.
+pub const DEADLINE_HEAD_START_MAX: Duration = Duration::from_millis(5);
+
+/// Commands of one message whose deadlines lie within this fraction of each other are proposed together.
+/// The earliest deadline counts for all of them, so none is begun too late and some are given up this much early.
+pub const DEADLINE_GROUP_FRACTION: u32 = 8;
+
+/// Most threads of the clients' runtime: the disk and Raft's one thread are the bottleneck long before.
+pub const CLIENT_THREADS_MAX: usize = 8;
+
+/// HTTP/2 window of one stream of a client: two full batches may be on their way.
+pub const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+
+/// HTTP/2 window of one connection of a client.
+pub const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+
+/// Most calls of one connection at a time; more wait at the client.
+pub const CLIENT_STREAMS_MAX: u32 = 1_024;
+
+/// Silence after which a client's connection is tried.
+pub const CLIENT_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How long a tried connection has to answer before it is closed.
+pub const CLIENT_KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a stopping node answers what is under way before it cuts clients off.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a stopping node waits for another to take leadership.
+pub const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often it looks meanwhile.
+pub const HAND_OVER_POLL: Duration = Duration::from_millis(5);
+
+/// How long a stopped runtime waits for its last blocking work.
+pub const RUNTIME_STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long one member waits for another's answer to how it is.
+pub const MEMBER_STATUS_TIMEOUT: Duration = Duration::from_secs(1);
+
 const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);

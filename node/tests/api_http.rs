@@ -24,7 +24,7 @@ impl Face for Node {
         if self.ready.load(Ordering::Relaxed) { Ok(()) } else { Err("no leader".into()) }
     }
     fn metrics(&self) -> String {
-        self.metrics.encode(&Sample { term: 7, ..Sample::default() })
+        self.metrics.encode(Sample { term: 7, ..Sample::default() })
     }
     fn about(&self) -> Vec<(&'static str, String)> {
         vec![("node", "1".into())]

@@ -1,0 +1,68 @@
+//! Says of a message that was too large what our other errors say.
+//!
+//! The gRPC library refuses it before any service of ours is called, with a bare status that names
+//! numbers of bytes only. A caller may conclude nothing from a bare status, but here nothing was done.
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::codegen::http::{Request, Response};
+use tonic::server::NamedService;
+
+use super::failures;
+
+/// A gRPC service whose refusals of large messages carry a reason of ours.
+#[derive(Clone, Debug)]
+pub(super) struct Oversize<S> {
+    inner: S,
+    message_bytes_max: usize,
+}
+
+impl<S> Oversize<S> {
+    pub(super) fn of(inner: S, message_bytes_max: usize) -> Self {
+        Oversize { inner, message_bytes_max }
+    }
+}
+
+impl<S: NamedService> NamedService for Oversize<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<Request<Body>> for Oversize<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let message_bytes_max = self.message_bytes_max;
+        let answer = self.inner.call(request);
+        async move {
+            let response = answer.await?;
+            Ok(match Status::from_header_map(response.headers()) {
+                Some(status) if is_bare_oversize(&status) => {
+                    failures::too_large(message_bytes_max).to_status().into_http()
+                }
+                _ => response,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// Ours with the same code carry details.
+fn is_bare_oversize(status: &Status) -> bool {
+    status.code() == tonic::Code::OutOfRange && status.details().is_empty()
+}

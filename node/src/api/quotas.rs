@@ -1,0 +1,44 @@
+//! The `Quotas` service: what is used and what is left.
+
+use std::sync::Arc;
+
+use holdfast_ledger::ids::{TenantId, UserId};
+use holdfast_proto::{Failure, v1};
+use tonic::{Request, Response, Status};
+
+use super::{Context, deadline, fields};
+
+/// The service on one node.
+pub(super) struct QuotasService {
+    pub(super) cx: Arc<Context>,
+}
+
+#[tonic::async_trait]
+impl v1::quotas_server::Quotas for QuotasService {
+    async fn get_quota(
+        &self,
+        request: Request<v1::GetQuotaRequest>,
+    ) -> Result<Response<v1::GetQuotaResponse>, Status> {
+        self.cx.answer(self.read_quota(request).await)
+    }
+}
+
+impl QuotasService {
+    async fn read_quota(
+        &self,
+        request: Request<v1::GetQuotaRequest>,
+    ) -> Result<v1::GetQuotaResponse, Failure> {
+        let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
+        let wire = request.into_inner();
+        let tenant: TenantId = fields::name("tenant", &wire.tenant)?;
+        let user: Option<UserId> = fields::optional_name("user", wire.user.as_deref())?;
+        self.cx.point(wire.stale, at).await?;
+        let now_ms = self.cx.now_ms();
+        Ok(self.cx.replica().read(|book| v1::GetQuotaResponse {
+            revision: book.revision(),
+            at_ms: now_ms.max(book.clock_ms()),
+            generation: book.generation(),
+            lines: book.quota(&tenant, user.as_ref(), now_ms).iter().map(v1::QuotaLine::from).collect(),
+        }))
+    }
+}
