@@ -38,3 +38,19 @@ pub const IDENTITY_CLUSTER_BYTES_MAX: usize = 255;
 const _: () = assert!(
     LOG_SEGMENT_BYTES as usize + LOG_ENTRY_PAYLOAD_BYTES_MAX + LOG_FRAME_PAYLOAD_BYTES < u32::MAX as usize
 );
+
+/// Largest record of the history index when it is read back. Receipts have at most 32 legs and take some 2 KiB.
+pub const HISTORY_RECORD_BYTES_MAX: usize = 64 << 10;
+
+/// Page cache of the history index.
+pub const HISTORY_CACHE_BYTES: u64 = 32 << 20;
+
+/// Keys and values that the history index keeps, unless configured otherwise. Files take two to six times as much,
+/// and do not shrink.
+pub const HISTORY_BYTES_MAX: u64 = 1 << 30;
+
+/// Old records removed with each batch at most, beyond as many as the batch adds, so that a batch's cost is bounded.
+pub const HISTORY_REMOVALS_PER_BATCH: usize = 256;
+
+/// Most records in one answer of the history index.
+pub const HISTORY_PAGE_RECORDS_MAX: usize = 1_000;

@@ -11,6 +11,7 @@
 pub mod applied_log;
 mod codec;
 pub mod disk;
+pub mod history;
 pub mod identity;
 pub mod limits;
 mod lock;

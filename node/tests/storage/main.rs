@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod disk;
+mod history;
 mod identity;
 mod log_basic;
 mod log_crash;
