@@ -57,12 +57,18 @@ impl Book {
     }
 
     /// Whether an id that is not known may be new (spec §4, freshness).
-    pub(crate) fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
+    fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
+        self.check_fresh_at(id, self.header.clock_ms)
+    }
+
+    /// The same as it will be at a time that is not before the book's.
+    pub(crate) fn check_fresh_at(&self, id: ReservationId, now_ms: u64) -> Result<(), Refusal> {
         let time_ms = id.time_ms();
-        if time_ms < self.header.id_floor_ms {
-            return Err(Refusal::IdTooOld { floor_ms: self.header.id_floor_ms });
+        let floor_ms = self.header.id_floor_ms.max(now_ms.saturating_sub(self.id_window_ms()));
+        if time_ms < floor_ms {
+            return Err(Refusal::IdTooOld { floor_ms });
         }
-        let latest_ms = self.header.clock_ms.saturating_add(ID_AHEAD_MS);
+        let latest_ms = now_ms.saturating_add(ID_AHEAD_MS);
         if time_ms > latest_ms {
             return Err(Refusal::IdInFuture { latest_ms });
         }
