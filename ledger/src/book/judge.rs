@@ -131,8 +131,7 @@ fn most_ever(lineage: &Lineage) -> u128 {
 fn times(lineage: &Lineage, amount: u128, now_ms: u64, calendars: &Calendars) -> (Option<u64>, Option<u64>) {
     match &lineage.rule {
         Some(Rule::Bucket { .. }) => {
-            let wanted = amount.max(1);
-            let at = accrued_at(lineage, wanted, now_ms);
+            let at = accrued_at(lineage, amount, now_ms);
             (at, at)
         }
         Some(Rule::Period { .. }) => (lineage.epoch_end_ms, fits_at(lineage, amount, calendars)),
@@ -176,7 +175,7 @@ fn rolls_until(debt: u128, available: u128, limit: u128, carry_over: u128, amoun
     }
     // In epoch `cleared` the last debt is repaid, and the next one has its whole grant.
     let cleared = debt.div_ceil(limit);
-    if cleared > 0 && cleared * limit - debt >= amount.max(1) {
+    if cleared > 0 && cleared * limit - debt >= amount {
         return Some(cleared);
     }
     let first = cleared + 1;
@@ -191,7 +190,7 @@ pub(crate) fn ratio(lineage: &Lineage, extra: u64) -> Option<(u128, u128)> {
     let fraction = match &lineage.rule {
         Some(Rule::Bucket { burst, .. }) => {
             let burst = u128::from(*burst);
-            (burst.saturating_sub(lineage.current.columns.available) + lineage.debt + extra, burst)
+            ((burst - lineage.current.columns.available) + lineage.debt + extra, burst)
         }
         _ => (lineage.used() + extra + lineage.earlier_repaid, lineage.allowance()?),
     };

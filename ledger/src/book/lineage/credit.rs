@@ -2,6 +2,7 @@
 
 use crate::book::lineage::{Sink, take};
 use crate::event::EventKind;
+use crate::plan::Rule;
 use crate::record::{Account, Lineage};
 
 /// Where a credit comes from, and so what becomes of what does not fit.
@@ -26,6 +27,12 @@ impl Lineage {
         let filled = left.min(self.room());
         let columns = &mut self.current.columns;
         columns.available += filled;
+        if let Some(Rule::Bucket { burst, .. }) = self.rule
+            && columns.available >= u128::from(burst)
+        {
+            // A full bucket saves up no fraction, whatever filled it: burst and fraction together would pass C8.
+            self.refill_remainder = 0;
+        }
         let credited = amount - left + filled;
         match source {
             Source::Refill => columns.refilled += credited,
