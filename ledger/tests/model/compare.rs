@@ -1,0 +1,145 @@
+//! Book and model side by side: every difference is a text that says what each of them holds.
+
+use holdfast_ledger::answer::{Reason, Receipt, Rejection};
+use holdfast_ledger::ids::{TenantId, UserId};
+use holdfast_ledger::plan::Rule;
+use holdfast_ledger::{Answer, Book, QuotaLine, Refusal};
+
+use crate::lineage::Balance;
+use crate::naive::{Model, No, Sketch, Verdict};
+
+/// The parts of a receipt that the model has too.
+pub fn sketch_of(receipt: &Receipt) -> Sketch {
+    let leg = |leg: &holdfast_ledger::answer::LegReceipt| {
+        (leg.limit.clone(), leg.amount, leg.generation, leg.epoch_start_ms)
+    };
+    Sketch {
+        state: receipt.state,
+        generation: receipt.generation,
+        route: receipt.route.clone(),
+        tier: receipt.tier,
+        reserved: receipt.reserved,
+        legs: receipt.legs.iter().map(leg).collect(),
+        reserved_at_ms: receipt.reserved_at_ms,
+        reserved_revision: receipt.reserved_revision,
+        expires_at_ms: receipt.expires_at_ms,
+        operation: receipt.operation.clone(),
+        started_at_ms: receipt.started_at_ms,
+        actual: receipt.actual,
+        ended_at_ms: receipt.ended_at_ms,
+        debt: receipt.debt,
+    }
+}
+
+/// The first difference between an answer and what the model says.
+pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Result<(), String> {
+    let same = match (answer, verdict) {
+        (Answer::Reservation(receipt), Verdict::Receipt(sketch)) => sketch_of(receipt) == **sketch,
+        (Answer::Tombstone { .. }, Verdict::Tombstone) => true,
+        (Answer::Published { generation, changed }, Verdict::Published { generation: g, changed: c }) => {
+            generation == g && changed == c
+        }
+        (Answer::Unfrozen { changed }, Verdict::Unfrozen { changed: c }) => changed == c,
+        (Answer::Ticked { .. } | Answer::Rules { .. }, Verdict::Done) => true,
+        (Answer::Refused(Refusal::Rejected(rejection)), Verdict::Rejected(no)) => {
+            check_wait(rejection, no, model)?;
+            same_rejection(rejection, no)
+        }
+        (Answer::Refused(refusal), verdict) => same_refusal(refusal, verdict),
+        _ => false,
+    };
+    if same { Ok(()) } else { Err(format!("the book answers {answer:#?}\nand the model says {verdict:#?}")) }
+}
+
+fn same_refusal(refusal: &Refusal, verdict: &Verdict) -> bool {
+    match (refusal, verdict) {
+        (Refusal::Invalid { .. }, Verdict::Invalid) | (Refusal::NotFound, Verdict::NotFound) => true,
+        (Refusal::Conflict { state }, Verdict::Conflict(s))
+        | (Refusal::WrongState { state }, Verdict::WrongState(s)) => state == s,
+        (Refusal::IdTooOld { floor_ms }, Verdict::IdTooOld(floor)) => floor_ms == floor,
+        (Refusal::IdInFuture { latest_ms }, Verdict::IdInFuture(latest)) => latest_ms == latest,
+        (Refusal::GenerationMismatch { generation }, Verdict::GenerationMismatch(g)) => generation == g,
+        _ => false,
+    }
+}
+
+fn same_rejection(found: &Rejection, no: &No) -> bool {
+    if found.reason == Reason::Frozen && no.reason == Reason::Frozen {
+        return found.generation == no.generation && found.retry_after_ms.is_none();
+    }
+    let same_place = found.limit == no.limit && found.level == no.level && found.unit == no.unit;
+    found.generation == no.generation && same_place && found.reason == no.reason
+}
+
+/// How far ahead "never" is tried out; less than what the calendars' bounds are known for.
+const NEVER_MS: u64 = 200_000;
+
+/// Retry-After is tried out on the model: if nothing happens, what was refused fits then, and not a millisecond earlier.
+fn check_wait(found: &Rejection, no: &No, model: &Model) -> Result<(), String> {
+    let now = model.clock_ms;
+    let problem = match found.retry_after_ms {
+        None if model.fits(&no.asks, now + NEVER_MS) && no.reason != Reason::Frozen => {
+            "names no wait, and yet it ends"
+        }
+        Some(_) if no.hint => return Ok(()),
+        Some(wait) if !model.fits(&no.asks, now + wait) => "is too early",
+        Some(wait) if wait > 0 && model.fits(&no.asks, now + wait - 1) => "is longer than it has to be",
+        _ => return Ok(()),
+    };
+    Err(format!("the Retry-After {problem}: {found:#?}\nof {no:#?}"))
+}
+
+/// Every quota of a tenant and user, at a time, in book and model.
+pub fn compare_quotas(
+    book: &Book,
+    model: &Model,
+    tenant: &TenantId,
+    user: Option<&UserId>,
+    at_ms: u64,
+) -> Result<(), String> {
+    let mut lines = book.quota(tenant, user, at_ms);
+    lines.extend(book.quota_global(at_ms));
+    for (limit, key) in model.lineages_of(tenant, user) {
+        let found = lines.iter().find(|line| line.limit == limit.id && line.user == key.user);
+        let balance = model.balance(&key, at_ms);
+        let Some(line) = found else { return Err(format!("the book has no quota line of {key}")) };
+        let (shown, wanted) = (shown(line, &balance), wanted(&balance));
+        if shown != wanted {
+            return Err(format!(
+                "at {at_ms} the book shows {key} as\n{shown:?}\nand the model as\n{wanted:?}\n{line:?}\n{balance:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What both sides can say of a quota: limit, remaining, held, used, debt, epoch, reset.
+type Figures = (Option<i128>, Option<i128>, i128, Option<i128>, i128, Option<u64>, Option<u64>);
+
+fn shown(line: &QuotaLine, balance: &Balance) -> Figures {
+    let is_period = balance.epoch.is_some();
+    (
+        line.limit_amount.map(i128::from),
+        line.remaining.map(i128::from),
+        i128::from(line.held),
+        is_period.then_some(i128::from(line.used)),
+        i128::from(line.debt),
+        if is_period { line.epoch_start_ms } else { None },
+        if is_period { line.reset_at_ms } else { None },
+    )
+}
+
+fn wanted(balance: &Balance) -> Figures {
+    let unlimited = matches!(balance.rule, Some(Rule::Unlimited { .. }) | None);
+    // Lines are 64 bits wide and saturate: an amount that is over twice the largest limit is shown as the largest number.
+    let cut = |amount: i128| amount.min(i128::from(u64::MAX));
+    (
+        (!unlimited).then_some(cut(balance.gives)),
+        (!unlimited).then_some(cut(balance.available)),
+        cut(balance.held),
+        balance.epoch.map(|_| cut(balance.spent)),
+        cut(balance.debt),
+        balance.epoch.map(|(start, _)| start),
+        balance.epoch.map(|(_, end)| end).filter(|end| *end != u64::MAX),
+    )
+}

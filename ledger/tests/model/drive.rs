@@ -1,0 +1,226 @@
+//! Runs a script on the book, on a twin that is snapshotted and restored, and on the model.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use holdfast_ledger::command::{Command, EntryHeader, EpochBounds};
+use holdfast_ledger::ids::{TenantId, UserId};
+use holdfast_ledger::plan::Calendar;
+use holdfast_ledger::{Answer, Book, Refusal};
+
+use crate::compare::{compare_answer, compare_quotas, sketch_of};
+use crate::epochs::{BEGIN_MS, bounds_until};
+use crate::naive::Model;
+use crate::script::{Act, Script, Step};
+
+/// Where and how book and model differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The step after which it showed.
+    pub step: usize,
+    pub text: String,
+}
+
+/// What a run that found no difference came to.
+pub struct Outcome {
+    pub model: Model,
+    /// What the book answered, step by step; steps that had nothing to ask are left out.
+    pub answers: Vec<Answer>,
+}
+
+/// How to falsify a run, to see that the comparison notices.
+pub type Tamper = fn(step: usize, answer: &mut Answer);
+
+/// Runs a whole script. A panic of the book is a difference too.
+pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Difference> {
+    let mut at = 0;
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let mut run = Run::new(script, tamper);
+        let mut from = 0;
+        while from < script.steps.len() {
+            at = from;
+            let mut to = from + 1;
+            while script.steps.get(to).is_some_and(|step| step.joins) {
+                to += 1;
+            }
+            run.entry(&script.steps[from..to], from)?;
+            from = to;
+        }
+        run.model.check_windows().map_err(|text| Difference { step: at, text })?;
+        Ok(Outcome { model: run.model, answers: run.answers })
+    }));
+    ran.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Difference { step: at, text: format!("panic: {}", text.unwrap_or_default()) })
+    })
+}
+
+struct Run<'s> {
+    script: &'s Script,
+    tamper: Option<Tamper>,
+    book: Book,
+    twin: Book,
+    model: Model,
+    answers: Vec<Answer>,
+    index: u64,
+    stamp_ms: u64,
+}
+
+impl<'s> Run<'s> {
+    fn new(script: &'s Script, tamper: Option<Tamper>) -> Self {
+        let (book, twin, model) = (Book::new(), Book::new(), Model::default());
+        Run { script, tamper, book, twin, model, answers: Vec::new(), index: 0, stamp_ms: BEGIN_MS }
+    }
+
+    fn entry(&mut self, steps: &[Step], first: usize) -> Result<(), Difference> {
+        self.stamp_ms = self.stamp_ms.saturating_add_signed(steps[0].after_ms);
+        self.index += 1;
+        let plan = self.model.plan().cloned();
+        let commands: Vec<Option<Command>> =
+            steps.iter().map(|step| self.script.command(&step.act, plan.as_deref())).collect();
+        let header = EntryHeader {
+            index: self.index,
+            term: 1,
+            stamp_ms: self.stamp_ms,
+            epoch_bounds: self.bounds(commands.iter().flatten()),
+        };
+        let difference = |at: usize, text: String| Difference { step: first + at, text };
+        // Bounds that only the entry brings along are not there for a preview.
+        let preview = if header.epoch_bounds.is_empty() { self.preview(commands[0].as_ref()) } else { None };
+        self.book.begin_entry(&header);
+        self.twin.begin_entry(&header);
+        self.model.begin_entry(self.stamp_ms);
+        for (at, command) in commands.iter().enumerate() {
+            let Some(command) = command else { continue };
+            let mut answer = self.book.apply(command);
+            if self.twin.apply(command) != answer {
+                return Err(difference(at, format!("a restored book answers otherwise than {answer:#?}")));
+            }
+            if let (0, Some(previewed)) = (at, &preview) {
+                check_preview(previewed.as_ref(), &answer).map_err(|text| difference(at, text))?;
+            }
+            if let Some(tamper) = self.tamper {
+                tamper(first + at, &mut answer);
+            }
+            let verdict = self.model.apply(command);
+            compare_answer(&answer, &verdict, &self.model).map_err(|text| difference(at, text))?;
+            self.answers.push(answer);
+            if self.book.revision() != self.model.revision {
+                return Err(difference(
+                    at,
+                    format!("revision {} after {}", self.book.revision(), self.model.revision),
+                ));
+            }
+        }
+        self.book.end_entry();
+        self.twin.end_entry();
+        if steps.iter().any(|step| step.restores) {
+            self.restore().map_err(|text| difference(0, text))?;
+        }
+        self.check(steps).map_err(|text| difference(steps.len() - 1, text))
+    }
+
+    /// What a refusal from applied state would say, where that has to agree with the entry: no timer is due in between.
+    fn preview(&self, command: Option<&Command>) -> Option<Option<Refusal>> {
+        let Some(Command::Reserve(reserve)) = command else { return None };
+        let due = self.book.next_timer_ms().is_some_and(|due| due <= self.stamp_ms);
+        let known = self.book.reservation(reserve.id, self.stamp_ms).is_some();
+        (!due && !known).then(|| self.book.preview(reserve, self.stamp_ms))
+    }
+
+    /// What a leader would add: bounds for the calendars in force and for those of plans under way.
+    fn bounds<'c>(&self, commands: impl Iterator<Item = &'c Command>) -> Vec<EpochBounds> {
+        let now = self.stamp_ms.max(self.book.clock_ms());
+        let wants = |known: &Option<u64>| known.is_none_or(|until| until < now + 300_000);
+        let mut bounds: Vec<_> = self
+            .book
+            .calendars()
+            .filter(|(_, known)| wants(known))
+            .map(|(calendar, known)| bounds_until(&calendar, known, now))
+            .collect();
+        for command in commands {
+            if let Command::PublishPlan(publish) = command {
+                let calendars = publish.plan.calendars();
+                let wanted =
+                    calendars.iter().filter(|calendar: &&Arc<Calendar>| calendar.period.wants_bounds());
+                bounds.extend(wanted.map(|calendar| bounds_until(calendar, None, now)));
+            }
+        }
+        bounds
+    }
+
+    /// The twin goes through a snapshot.
+    fn restore(&mut self) -> Result<(), String> {
+        let snapshot = self.twin.snapshot();
+        let restored = Book::restore(snapshot.records()).map_err(|error| format!("restore: {error}"))?;
+        if restored.digest() != self.twin.digest() {
+            return Err("a restored book has another digest".to_owned());
+        }
+        self.twin = restored;
+        Ok(())
+    }
+
+    /// Everything that is compared after an entry.
+    fn check(&self, steps: &[Step]) -> Result<(), String> {
+        if self.book.digest() != self.twin.digest() {
+            return Err("book and restored twin have different digests".to_owned());
+        }
+        let report = self.book.audit();
+        if !report.ok || report.digest != self.book.digest() {
+            let violations: Vec<_> = report.violations.iter().map(ToString::to_string).collect();
+            return Err(format!("audit: {violations:#?}"));
+        }
+        if self.book.clock_ms() != self.model.clock_ms || self.book.generation() != self.model.generation() {
+            return Err(format!(
+                "the book's clock is {}, the model's {}",
+                self.book.clock_ms(),
+                self.model.clock_ms
+            ));
+        }
+        self.model.check_equation()?;
+        let now = self.book.clock_ms();
+        for tenant in ["t0", "t1"] {
+            for user in [None, Some("u0"), Some("u1")] {
+                let tenant = TenantId::new(tenant).map_err(|error| error.to_string())?;
+                let user = user.map(UserId::new).transpose().map_err(|error| error.to_string())?;
+                for at_ms in [now, now + 4_321, now + 150_000] {
+                    compare_quotas(&self.book, &self.model, &tenant, user.as_ref(), at_ms)?;
+                }
+            }
+        }
+        for step in steps {
+            if let Act::Reserve { id, .. }
+            | Act::Start { id, .. }
+            | Act::Settle { id, .. }
+            | Act::Release { id } = step.act
+            {
+                for at_ms in [now, now + 9_000] {
+                    self.compare_reservation(id.ulid(), at_ms)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_reservation(&self, id: holdfast_ledger::ReservationId, at_ms: u64) -> Result<(), String> {
+        let found = self.book.reservation(id, at_ms).map(|receipt| sketch_of(&receipt));
+        let wanted = self.model.reservation(id, at_ms);
+        match (&found, &wanted) {
+            (Some(found), Some(wanted)) if found.state == wanted.state && found.legs == wanted.legs => Ok(()),
+            (None, None) => Ok(()),
+            _ => Err(format!("at {at_ms} the book has {id} as {found:#?}\nand the model as {wanted:#?}")),
+        }
+    }
+}
+
+fn check_preview(previewed: Option<&Refusal>, answer: &Answer) -> Result<(), String> {
+    let refused = match answer {
+        Answer::Refused(refusal) => Some(refusal),
+        _ => None,
+    };
+    if previewed == refused {
+        return Ok(());
+    }
+    Err(format!("the preview says {previewed:#?}\nand the entry {answer:#?}"))
+}

@@ -1,0 +1,134 @@
+//! Random commands against the book and a naive model of it that was written from the specification alone:
+//! other algorithms, other data structures, every answer and balance compared and the whole account equation
+//! audited after every entry.
+//!
+//! `HOLDFAST_MODEL_SEEDS=N` runs seeds 0 to N−1, `HOLDFAST_MODEL_SEED=S` only that one.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod compare;
+mod decide;
+mod drive;
+mod epochs;
+mod equation;
+mod lineage;
+mod naive;
+mod plans;
+mod script;
+mod shrink;
+mod windows;
+
+use std::collections::BTreeSet;
+
+use holdfast_ledger::{Answer, Refusal};
+
+use script::Script;
+
+/// Seeds of an ordinary run.
+const SEEDS: u64 = 300;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn run_seed(seed: u64) -> naive::Model {
+    let script = Script::generate(seed);
+    match drive::run(&script, None) {
+        Ok(outcome) => outcome.model,
+        Err(first) => {
+            let (shortest, difference) = shrink::shrink(&script, None);
+            panic!("{}", shrink::report(seed, &shortest, &difference.unwrap_or(first)));
+        }
+    }
+}
+
+#[test]
+fn book_and_model_agree() {
+    let seeds = match number("HOLDFAST_MODEL_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("HOLDFAST_MODEL_SEEDS").unwrap_or(SEEDS),
+    };
+    let whole = seeds.end - seeds.start >= SEEDS;
+    let mut seen: BTreeSet<&'static str> = BTreeSet::new();
+    for seed in seeds {
+        seen.extend(run_seed(seed).seen);
+    }
+    // A run that never meets a rule does not test it.
+    let wanted = [
+        "conflict",
+        "debt",
+        "expired",
+        "expiring",
+        "forgotten",
+        "frozen",
+        "generation mismatch",
+        "held",
+        "id in future",
+        "id too old",
+        "invalid",
+        "never fits",
+        "not found",
+        "published",
+        "released",
+        "settled",
+        "settled with debt",
+        "spent",
+        "started",
+        "tier heavy",
+        "tier light",
+        "tombstone",
+        "unknown",
+        "wrong state",
+    ];
+    let missed: Vec<_> = wanted.iter().filter(|word| !seen.contains(*word)).collect();
+    assert!(!whole || missed.is_empty(), "no script met: {missed:?}");
+}
+
+/// The model keeps the equation by itself, so that what it says of the book's is worth something.
+#[test]
+fn the_model_keeps_the_equation() {
+    for seed in 0..60 {
+        let script = Script::generate(seed);
+        let mut model = naive::Model::default();
+        let mut stamp_ms = epochs::BEGIN_MS;
+        for step in &script.steps {
+            stamp_ms = stamp_ms.saturating_add_signed(step.after_ms);
+            model.begin_entry(stamp_ms);
+            let plan = model.plan().cloned();
+            if let Some(command) = script.command(&step.act, plan.as_deref()) {
+                model.apply(&command);
+            }
+            model.check_equation().unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        }
+        model.check_windows().unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+    }
+}
+
+/// The comparison has to be able to fail.
+#[test]
+fn a_wrong_answer_is_reported_and_the_script_shrunk() {
+    fn off_by_one(_: usize, answer: &mut Answer) {
+        if let Answer::Reservation(receipt) = answer {
+            let mut wrong = (**receipt).clone();
+            wrong.expires_at_ms += u64::from(wrong.started_at_ms.is_some());
+            *answer = Answer::Reservation(wrong.into());
+        }
+    }
+    let script =
+        (0..).map(Script::generate).find(|script| drive::run(script, Some(off_by_one)).is_err()).unwrap();
+    let (shortest, difference) = shrink::shrink(&script, Some(off_by_one));
+    assert!(shortest.steps.len() <= 4, "publish, reserve, start are enough, found {:#?}", shortest.steps);
+    let text = shrink::report(0, &shortest, &difference.unwrap());
+    assert!(text.contains("the model says") && text.contains("Start"), "{text}");
+}
+
+/// A refusal in place of an admission is noticed as well.
+#[test]
+fn a_refusal_too_many_is_reported() {
+    fn refuse(step: usize, answer: &mut Answer) {
+        if step > 0 && matches!(answer, Answer::Reservation(_)) {
+            *answer = Answer::Refused(Refusal::NotFound);
+        }
+    }
+    assert!((0..20).map(Script::generate).any(|script| drive::run(&script, Some(refuse)).is_err()));
+}
