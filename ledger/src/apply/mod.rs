@@ -57,14 +57,14 @@ impl Book {
     }
 
     /// Whether an id that is not known may be new (spec §4, freshness).
-    pub(crate) fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
+    fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
         self.check_fresh_at(id, self.header.clock_ms)
     }
 
-    /// As [`Book::check_fresh`], with floor and clock as an entry stamped `now_ms` would find them.
+    /// The same as it will be at a time that is not before the book's.
     pub(crate) fn check_fresh_at(&self, id: ReservationId, now_ms: u64) -> Result<(), Refusal> {
         let time_ms = id.time_ms();
-        let floor_ms = self.floor_at(now_ms);
+        let floor_ms = self.header.id_floor_ms.max(now_ms.saturating_sub(self.id_window_ms()));
         if time_ms < floor_ms {
             return Err(Refusal::IdTooOld { floor_ms });
         }

@@ -190,7 +190,7 @@ pub(crate) fn ratio(lineage: &Lineage, extra: u64) -> Option<(u128, u128)> {
     let fraction = match &lineage.rule {
         Some(Rule::Bucket { burst, .. }) => {
             let burst = u128::from(*burst);
-            ((burst - lineage.current.columns.available) + lineage.debt + extra, burst)
+            (burst.saturating_sub(lineage.current.columns.available) + lineage.debt + extra, burst)
         }
         _ => (lineage.used() + extra + lineage.earlier_repaid, lineage.allowance()?),
     };

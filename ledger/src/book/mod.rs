@@ -234,12 +234,8 @@ impl Book {
         self.plan().map_or(ID_WINDOW_MS, |plan| plan.plan.id_window_ms)
     }
 
-    /// The floor of unknown ids at a time. It never decreases.
-    pub(crate) fn floor_at(&self, now_ms: u64) -> u64 {
-        self.header.id_floor_ms.max(now_ms.saturating_sub(self.id_window_ms()))
-    }
-
     pub(crate) fn raise_floor(&mut self) {
-        self.header.id_floor_ms = self.floor_at(self.header.clock_ms);
+        let floor_ms = self.header.clock_ms.saturating_sub(self.id_window_ms());
+        self.header.id_floor_ms = self.header.id_floor_ms.max(floor_ms);
     }
 }

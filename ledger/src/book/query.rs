@@ -52,9 +52,7 @@ impl Book {
         check_legs(&path)?;
         let mut projected = Vec::with_capacity(path.legs.len());
         for leg in &path.legs {
-            let slot = self.derived.find_lineage(&self.lineages, &leg.key);
-            if let Some(lineage) = self.project(&leg.key, leg.unit, now_ms)? {
-                let held_before = slot.map_or(0, |slot| self.held_before(slot, &lineage));
+            if let Some((lineage, held_before)) = self.project(&leg.key, leg.unit, now_ms)? {
                 projected.push((lineage, amounts.get(leg.unit), held_before));
             }
         }
@@ -68,25 +66,26 @@ impl Book {
             .map_err(Refusal::Rejected)
     }
 
-    /// A lineage as it stands at a time, whether the book has it or not. `None`: its limit never existed.
+    /// A lineage as it stands at a time, whether the book has it or not, and what open reservations of its
+    /// epoch hold on earlier accounts. `None`: its limit never existed.
     pub(crate) fn project(
         &self,
         key: &Arc<LineageKey>,
         unit: Unit,
         now_ms: u64,
-    ) -> Result<Option<Lineage>, Uncovered> {
+    ) -> Result<Option<(Lineage, u128)>, Uncovered> {
         let generation = self.header.generation;
-        match self.derived.find_lineage(&self.lineages, key) {
-            Some(slot) => self.project_row(self.lineages.get(slot), now_ms).map(Some),
-            None => open_lineage(key, unit, now_ms, generation, &self.generations, &self.calendars),
-        }
-    }
-
-    pub(crate) fn project_row(&self, row: &Lineage, now_ms: u64) -> Result<Lineage, Uncovered> {
-        let mut copy = row.clone();
-        let generation = self.header.generation;
-        copy.replay(now_ms, generation, &self.generations, &self.calendars, &mut Sink::default())?;
-        Ok(copy)
+        let Some(slot) = self.derived.find_lineage(&self.lineages, key) else {
+            let opened = open_lineage(key, unit, now_ms, generation, &self.generations, &self.calendars)?;
+            return Ok(opened.map(|lineage| (lineage, 0)));
+        };
+        let mut copy = self.lineages.get(slot).clone();
+        let mut sink = Sink::default();
+        copy.replay(now_ms, generation, &self.generations, &self.calendars, &mut sink)?;
+        let closed_now = sink.closed.iter().filter(|account| copy.is_of_epoch(account.number));
+        let held: u128 = closed_now.map(|account| account.columns.reserved).sum();
+        let held_before = held + self.held_before(slot, &copy);
+        Ok(Some((copy, held_before)))
     }
 
     /// How many of everything the book holds.

@@ -46,8 +46,8 @@ impl Book {
             };
             for key in self.keys_of(limit, base) {
                 // Bounds that are not known yet leave the line out, as they would refuse a reserve.
-                if let Ok(Some(lineage)) = self.project(&key, limit.unit, now_ms) {
-                    lines.push(self.quota_line(&lineage, now_ms));
+                if let Ok(Some((lineage, held_before))) = self.project(&key, limit.unit, now_ms) {
+                    lines.push(self.quota_line(&lineage, held_before, now_ms));
                 }
             }
         }
@@ -67,10 +67,8 @@ impl Book {
         keys
     }
 
-    fn quota_line(&self, lineage: &Lineage, now_ms: u64) -> QuotaLine {
+    fn quota_line(&self, lineage: &Lineage, held_before: u128, now_ms: u64) -> QuotaLine {
         let key = &lineage.key;
-        let slot = self.derived.find_lineage(&self.lineages, key);
-        let held_before = slot.map_or(0, |slot| self.held_before(slot, lineage));
         let held = lineage.held() + held_before;
         let available = lineage.current.columns.available;
         let (used, limit_amount) = match (&lineage.rule, lineage.kind) {

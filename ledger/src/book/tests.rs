@@ -1,1 +1,266 @@
+//! Every check of the account equation fires: a column is corrupted, and the next command on the account stops.
+
 #![allow(clippy::unwrap_used)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::book::Book;
+use crate::book::lineage::take;
+use crate::command::{Command, EntryHeader, PublishPlan, Release, Request, Reserve};
+use crate::ids::ReservationId;
+use crate::plan::Plan;
+use crate::query::ViolatedRule;
+use crate::record::{Columns, Lineage, Record, RestoreError};
+use crate::unit::{Amounts, Unit};
+
+const PLAN: &str = "
+schema: admissionBudget.v1
+routes:
+  - name: chat
+limits:
+  rate: { scope: tenant, unit: requests, bucket: { amount: 10, per: 1s } }
+  total: { scope: tenant, unit: tokens, period: { limit: 100, every: 1h } }
+";
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+fn entry(book: &mut Book, stamp_ms: u64, command: Command) -> crate::Answer {
+    let (index, term) = (book.applied().0 + 1, 1);
+    let header = EntryHeader { index, term, stamp_ms, epoch_bounds: Vec::new() };
+    book.apply_entry(&header, &[command]).remove(0)
+}
+
+fn reserve(number: u128, tokens: u64) -> Command {
+    let request = Request {
+        tenant: "acme".parse().unwrap(),
+        user: None,
+        route: "chat".parse().unwrap(),
+        model: None,
+        region: None,
+        amounts: Amounts::NONE.with(Unit::Tokens, tokens),
+        hold_ttl_ms: None,
+    };
+    let request_digest = request.digest();
+    Command::Reserve(Reserve {
+        id: ReservationId::from_parts(NOW_MS, number),
+        attempt: 1,
+        request,
+        request_digest,
+    })
+}
+
+fn release(number: u128) -> Command {
+    Command::Release(Release { id: ReservationId::from_parts(NOW_MS, number) })
+}
+
+/// A book with 40 tokens and one request held.
+fn book() -> Book {
+    let mut book = Book::new();
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: PLAN.into(),
+        plan: Arc::new(Plan::parse(PLAN).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, reserve(1, 40));
+    assert!(book.audit().ok);
+    book
+}
+
+fn slot(book: &Book, limit: &str) -> u32 {
+    book.lineages.iter().find(|(_, row)| row.key.limit.as_str() == limit).unwrap().0
+}
+
+/// What the book says when an account was corrupted and is touched again; and what the audit says before that.
+fn panic_after(
+    limit: &str,
+    command: Command,
+    corrupt: impl FnOnce(&mut Lineage),
+) -> (String, Vec<ViolatedRule>) {
+    let mut book = book();
+    let slot = slot(&book, limit);
+    corrupt(book.lineages.get_mut(slot));
+    let found = book.audit().violations.into_iter().map(|violation| violation.rule).collect();
+    let stopped = catch_unwind(AssertUnwindSafe(|| entry(&mut book, NOW_MS, command)));
+    let payload = stopped.expect_err("the book went on with a wrong account");
+    let text = payload.downcast_ref::<String>().cloned();
+    (text.unwrap_or_else(|| (*payload.downcast_ref::<&str>().unwrap()).to_owned()), found)
+}
+
+#[test]
+fn c1_units_from_nowhere() {
+    let (text, audit) = panic_after("rate", reserve(2, 1), |row| row.current.columns.available -= 1);
+    assert!(text.starts_with("C1 at rate tenant=acme account 0") && text.contains("available"), "{text}");
+    assert!(audit.contains(&ViolatedRule::C1), "{audit:?}");
+}
+
+#[test]
+fn c2_a_column_below_zero() {
+    let (text, _) = panic_after("rate", release(1), |row| row.current.columns.reserved = 0);
+    assert!(text.starts_with("C2: column reserved holds 0"), "{text}");
+    assert!(catch_unwind(|| take(&mut 1, 2, "spent")).is_err());
+}
+
+#[test]
+fn c3_a_column_that_shrinks() {
+    let mut book = book();
+    let slot = slot(&book, "total");
+    book.note_lineage(slot);
+    let columns = &mut book.lineages.get_mut(slot).current.columns;
+    columns.granted -= 10;
+    columns.available -= 10;
+    let stopped = catch_unwind(AssertUnwindSafe(|| book.assert_touched()));
+    let text = stopped.unwrap_err().downcast_ref::<String>().cloned().unwrap();
+    assert!(text.starts_with("C3 at total tenant=acme account 0: granted shrank from 100 to 90"), "{text}");
+}
+
+/// A command that holds a unit on an account without a leg, as a bug would.
+#[test]
+fn c4_reserved_is_not_the_sum_of_the_legs() {
+    let mut book = book();
+    let slot = slot(&book, "rate");
+    book.note_lineage(slot);
+    let columns = &mut book.lineages.get_mut(slot).current.columns;
+    columns.reserved += 1;
+    columns.available -= 1;
+    let stopped = catch_unwind(AssertUnwindSafe(|| book.assert_touched()));
+    let text = stopped.unwrap_err().downcast_ref::<String>().cloned().unwrap();
+    assert!(text.starts_with("C4: accounts hold [2, 40, 0, 0], open reservations [1, 40, 0, 0]"), "{text}");
+    let rules: Vec<_> = book.audit().violations.into_iter().map(|violation| violation.rule).collect();
+    assert!(rules.contains(&ViolatedRule::C4), "{rules:?}");
+}
+
+#[test]
+fn c5_units_of_shards_that_nobody_has() {
+    let (_, audit) = panic_after("total", release(1), |row| {
+        row.current.columns.to_shards += 5;
+        row.current.columns.available -= 5;
+        row.current.columns.reserved = 0;
+    });
+    assert!(audit.contains(&ViolatedRule::C5), "{audit:?}");
+}
+
+#[test]
+fn c6_something_available_in_debt() {
+    let (text, audit) = panic_after("rate", reserve(2, 1), |row| row.debt = 1_000_000);
+    assert!(text.starts_with("C6 at rate tenant=acme account 0: debt"), "{text}");
+    assert!(audit.contains(&ViolatedRule::C6) && audit.contains(&ViolatedRule::Index), "{audit:?}");
+}
+
+#[test]
+fn c7_more_available_than_the_rule_gives() {
+    let (text, audit) = panic_after("total", reserve(2, 1), |row| {
+        row.current.columns.granted += 5;
+        row.current.columns.available += 5;
+    });
+    assert!(text.starts_with("C7 at total tenant=acme account 0: available"), "{text}");
+    assert!(audit.contains(&ViolatedRule::C7), "{audit:?}");
+}
+
+#[test]
+fn c8_more_than_the_burst() {
+    let (text, audit) = panic_after("rate", reserve(2, 1), |row| {
+        row.current.columns.granted += 5;
+        row.current.columns.available += 5;
+    });
+    assert!(
+        text.starts_with("C8 at rate tenant=acme account 0: available 13 is over the burst 10"),
+        "{text}"
+    );
+    assert!(audit.contains(&ViolatedRule::C8), "{audit:?}");
+}
+
+#[test]
+fn c9_an_opening_that_nobody_carried_forward() {
+    let mut book = book();
+    let lower = PLAN.replace("limit: 100", "limit: 50");
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: lower.as_str().into(),
+        plan: Arc::new(Plan::parse(&lower).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, reserve(2, 1));
+    assert!(book.audit().ok);
+    let slot = slot(&book, "total");
+    let columns = &mut book.lineages.get_mut(slot).current.columns;
+    columns.opening += 1;
+    columns.forfeited += 1;
+    let rules: Vec<_> = book.audit().violations.into_iter().map(|violation| violation.rule).collect();
+    assert!(rules.contains(&ViolatedRule::C9), "{rules:?}");
+}
+
+#[test]
+fn the_digest_notices_a_row_that_was_not_written_by_a_command() {
+    let mut book = book();
+    let slot = slot(&book, "total");
+    book.lineages.get_mut(slot).current.legs += 1;
+    let rules: Vec<_> = book.audit().violations.into_iter().map(|violation| violation.rule).collect();
+    assert!(rules.contains(&ViolatedRule::Digest) && rules.contains(&ViolatedRule::Index), "{rules:?}");
+}
+
+#[test]
+fn sums_of_columns_are_by_unit() {
+    let report = book().audit();
+    let tokens = report.sums[Unit::Tokens as usize];
+    assert_eq!(tokens, Columns { granted: 100, available: 60, reserved: 40, ..Columns::default() });
+}
+
+#[test]
+fn a_snapshot_is_not_changed_by_what_follows_it() {
+    let mut book = book();
+    let snapshot = book.snapshot();
+    let digest = book.digest();
+    for number in 2..200 {
+        entry(&mut book, NOW_MS + 100 * number as u64, reserve(number, 1));
+        entry(&mut book, NOW_MS + 100 * number as u64, release(number));
+    }
+    assert_ne!(book.digest(), digest);
+    let restored = Book::restore(snapshot.records()).unwrap();
+    assert_eq!(restored.digest(), digest);
+    assert!(restored.audit().ok);
+}
+
+#[test]
+fn records_that_make_no_book_are_refused() {
+    let snapshot = book().snapshot();
+    let records = || snapshot.records();
+    let error = |records: Vec<Record>| Book::restore(records.into_iter()).unwrap_err();
+    assert_eq!(error(Vec::new()), RestoreError::Header);
+    assert_eq!(error(records().skip(1).collect()), RestoreError::Header);
+    let short: Vec<_> = records().take(3).collect();
+    assert!(matches!(error(short), RestoreError::Records { .. }));
+    let no_lineages = records().filter(|record| !matches!(record, Record::Lineage(..))).collect();
+    assert!(matches!(error(no_lineages), RestoreError::Dangling(_)));
+    let twice = records().flat_map(|record| match record {
+        Record::Lineage(..) => vec![record.clone(), record],
+        _ => vec![record],
+    });
+    assert!(matches!(error(twice.collect()), RestoreError::Duplicate(_)));
+    let changed = records().map(|record| match record {
+        Record::Lineage(slot, mut row) => {
+            row.current.columns.spent += 1;
+            Record::Lineage(slot, row)
+        }
+        other => other,
+    });
+    assert!(matches!(error(changed.collect()), RestoreError::Digest { .. }));
+    let newer = records().map(|record| match record {
+        Record::Header(mut header) => {
+            header.rules_version = 99;
+            Record::Header(header)
+        }
+        other => other,
+    });
+    assert_eq!(error(newer.collect()), RestoreError::RulesVersion(99));
+}
+
+#[test]
+fn the_rules_version_of_a_newer_ledger_stops_this_one() {
+    let mut book = book();
+    let raise = Command::RaiseRules { rules_version: 2 };
+    assert!(catch_unwind(AssertUnwindSafe(|| entry(&mut book, NOW_MS, raise))).is_err());
+}

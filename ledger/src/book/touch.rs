@@ -53,18 +53,12 @@ impl Book {
         }
     }
 
-    /// What open reservations of the running epoch hold on earlier accounts of a lineage. The lineage is the
-    /// row in the slot or a projection of it, in which the row's current account may have closed already.
+    /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
-        let earlier = lineage.epoch_first..lineage.current.number;
-        let current = &self.lineages.get(slot).current;
-        let closed_in_projection =
-            if earlier.contains(&current.number) { current.columns.reserved } else { 0 };
-        let closed: u128 = earlier
+        (lineage.epoch_first..lineage.current.number)
             .filter_map(|number| self.derived.closed_slot(&self.closed, slot, number))
             .map(|closed| self.closed.get(closed).account.columns.reserved)
-            .sum();
-        closed + closed_in_projection
+            .sum()
     }
 
     pub(crate) fn find(&self, id: ReservationId) -> Option<Found> {

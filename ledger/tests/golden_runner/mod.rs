@@ -1,0 +1,6 @@
+//! What plays a golden script.
+
+pub mod run;
+mod script;
+mod show;
+mod time;

@@ -1,0 +1,319 @@
+//! Playing a script on a book.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use holdfast_ledger::answer::Answer;
+use holdfast_ledger::command::{
+    Command, EntryHeader, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    SetTenant, Settle, Start, Unfreeze,
+};
+use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
+use holdfast_ledger::{Book, Effect, ReservationId};
+
+use super::script::{Line, Words, read};
+use super::{show, time};
+
+/// A change of a reservation's state.
+pub type Transition = (String, String);
+
+/// Where scripts begin unless they say otherwise.
+const START: &str = "2026-07-01T12:00:00Z";
+
+pub struct Run {
+    name: String,
+    now_ms: u64,
+    index: u64,
+    book: Book,
+    /// The replica that lives by restored snapshots.
+    twin: Book,
+    ids: BTreeMap<String, ReservationId>,
+    bounds: Vec<EpochBounds>,
+    states: BTreeMap<ReservationId, String>,
+    pub transitions: BTreeSet<Transition>,
+}
+
+impl Run {
+    pub fn new(name: &str) -> Run {
+        Run {
+            name: name.to_owned(),
+            now_ms: time::parse(START, 0),
+            index: 0,
+            book: Book::new(),
+            twin: Book::new(),
+            ids: BTreeMap::new(),
+            bounds: Vec::new(),
+            states: BTreeMap::new(),
+            transitions: BTreeSet::new(),
+        }
+    }
+
+    /// Plays the script; gives it back with the answers of this book.
+    pub fn play(&mut self, script: &str) -> String {
+        let mut out = String::new();
+        for line in read(script) {
+            match line {
+                Line::Text(text) => writeln!(out, "{text}").unwrap(),
+                Line::Command(text, document) => {
+                    writeln!(out, "{text}").unwrap();
+                    let has_document = text.ends_with(':');
+                    for line in &document {
+                        writeln!(out, "{line}").unwrap();
+                    }
+                    if has_document {
+                        writeln!(out, "end").unwrap();
+                    }
+                    for answer in self.play_line(&text, &document) {
+                        writeln!(out, "> {answer}").unwrap();
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn play_line(&mut self, text: &str, document: &[String]) -> Vec<String> {
+        let words = Words::of(text);
+        match words.verb.as_str() {
+            "at" => {
+                self.now_ms = time::parse(&words.plain[0], self.now_ms);
+                Vec::new()
+            }
+            "bounds" => {
+                self.bounds.push(bounds(&words, self.now_ms));
+                Vec::new()
+            }
+            "quota" => {
+                let tenant = words.plain[0].parse().unwrap();
+                let user = words.plain.get(1).map(|user| user.parse().unwrap());
+                let lines = match words.plain[0].as_str() {
+                    "global" => self.book.quota_global(self.now_ms),
+                    _ => self.book.quota(&tenant, user.as_ref(), self.now_ms),
+                };
+                lines.iter().map(show::quota).collect()
+            }
+            "get" => {
+                let id = self.ids[&words.plain[0]];
+                let found = self.book.reservation(id, self.now_ms);
+                if let Some(receipt) = &found {
+                    self.note_state(id, receipt.state.as_str());
+                }
+                vec![found.as_ref().map_or("none".to_owned(), show::receipt)]
+            }
+            "counts" => {
+                let counts = self.book.counts();
+                vec![format!(
+                    "reserved {}, started {}, unknown {}, remembered {}, tombstones {}, accounts {}, lineages {}, indebted {}, frozen {}",
+                    counts.reserved,
+                    counts.started,
+                    counts.usage_unknown,
+                    counts.remembered,
+                    counts.tombstones,
+                    counts.accounts,
+                    counts.lineages,
+                    counts.indebted,
+                    counts.frozen
+                )]
+            }
+            "preview" => {
+                let command = Words::of(&text.replacen("preview", "reserve", 1));
+                let Command::Reserve(reserve) = self.command(&command, document) else { unreachable!() };
+                let refusal = self.book.preview(&reserve, self.now_ms);
+                vec![refusal.as_ref().map_or("would be admitted".to_owned(), show::refusal)]
+            }
+            "repeat" => self.repeat(&words, text),
+            _ => {
+                let command = self.command(&words, document);
+                let before = show::accounts(&self.book);
+                let answer = self.apply(&command);
+                let mut lines = vec![show::answer(&answer)];
+                lines.extend(self.changes(&before));
+                lines
+            }
+        }
+    }
+
+    /// `repeat 50 reserve r{i} …`: the answers are counted.
+    fn repeat(&mut self, words: &Words, text: &str) -> Vec<String> {
+        let times: u64 = words.plain[0].parse().unwrap();
+        let rest = text.splitn(3, ' ').nth(2).unwrap();
+        let before = show::accounts(&self.book);
+        let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+        for i in 1..=times {
+            let command = self.command(&Words::of(&rest.replace("{i}", &i.to_string())), &[]);
+            *counted.entry(show::answer(&self.apply(&command))).or_default() += 1;
+        }
+        let mut lines: Vec<String> =
+            counted.iter().map(|(answer, times)| format!("{times} × {answer}")).collect();
+        lines.extend(self.changes(&before));
+        lines
+    }
+
+    fn apply(&mut self, command: &Command) -> Answer {
+        self.index += 1;
+        let header = EntryHeader {
+            index: self.index,
+            term: 1,
+            stamp_ms: self.now_ms,
+            epoch_bounds: std::mem::take(&mut self.bounds),
+        };
+        // The other replica previews first: a preview must say what the command then does, and change nothing.
+        let previewed = match command {
+            Command::Reserve(reserve) if header.epoch_bounds.is_empty() && !self.timers_due() => {
+                Some(self.twin.preview(reserve, self.now_ms))
+            }
+            _ => None,
+        };
+        let answers = self.book.apply_entry(&header, std::slice::from_ref(command));
+        let twins = self.twin.apply_entry(&header, std::slice::from_ref(command));
+        let place = format!("{} revision {}", self.name, self.book.revision());
+        assert_eq!(answers, twins, "{place}: the replicas answer differently");
+        assert_eq!(self.book.digest(), self.twin.digest(), "{place}: the replicas' digests differ");
+        let audit = self.book.audit();
+        assert!(audit.ok, "{place}: {:#?}", audit.violations);
+        let snapshot = self.book.snapshot();
+        self.twin = Book::restore(snapshot.records()).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let answer = answers.into_iter().next().unwrap();
+        if let Some(previewed) = previewed {
+            let refused = match &answer {
+                Answer::Refused(refusal) => Some(refusal.clone()),
+                _ => None,
+            };
+            assert_eq!(previewed, refused, "{place}: the preview said otherwise");
+        }
+        if let Answer::Reservation(receipt) = &answer {
+            self.note_state(receipt.id, receipt.state.as_str());
+        }
+        answer
+    }
+
+    fn timers_due(&self) -> bool {
+        self.book.next_timer_ms().is_some_and(|due| due <= self.now_ms)
+    }
+
+    fn note_state(&mut self, id: ReservationId, state: &str) {
+        let before = self.states.insert(id, state.to_owned()).unwrap_or("-".to_owned());
+        if before != state {
+            self.transitions.insert((before, state.to_owned()));
+        }
+    }
+
+    /// What a command changed besides its answer.
+    fn changes(&mut self, before: &BTreeMap<(String, u32), String>) -> Vec<String> {
+        let after = show::accounts(&self.book);
+        let changed = after.iter().filter(|(key, line)| before.get(key) != Some(line));
+        let mut lines: Vec<String> =
+            changed.map(|((lineage, number), line)| format!("  {lineage} #{number} {line}")).collect();
+        let gone = before.keys().filter(|key| !after.contains_key(key));
+        lines.extend(gone.map(|(lineage, number)| format!("  {lineage} #{number} gone")));
+        self.twin.drain_effects();
+        for effect in self.book.drain_effects() {
+            match effect {
+                Effect::Event(event) => lines.push(format!("  event: {}", show::event(&event.kind))),
+                Effect::Ended(receipt) => self.note_state(receipt.id, receipt.state.as_str()),
+                Effect::Statement(_) => {}
+            }
+        }
+        lines
+    }
+
+    fn id(&mut self, words: &Words) -> ReservationId {
+        let name = &words.plain[0];
+        let time_ms = words.option("id_time").map_or(self.now_ms, |text| time::parse(text, self.now_ms));
+        let random = self.ids.len() as u128 + 1;
+        *self.ids.entry(name.clone()).or_insert_with(|| ReservationId::from_parts(time_ms, random))
+    }
+
+    fn command(&mut self, words: &Words, document: &[String]) -> Command {
+        let actor = || words.option("by").unwrap_or("ops").parse().unwrap();
+        let expected_generation = words.option("expect").map(|generation| generation.parse().unwrap());
+        let operation = || words.option("op").unwrap_or("op").parse().unwrap();
+        let text = document.join("\n");
+        match words.verb.as_str() {
+            "plan" => {
+                let plan = Plan::parse(&text).unwrap_or_else(|errors| panic!("{}: {errors:#?}", self.name));
+                let document = text.as_str().into();
+                let plan = Arc::new(plan);
+                Command::PublishPlan(PublishPlan { expected_generation, document, plan, actor: actor() })
+            }
+            "tenant" => {
+                let unchecked = words.option("unchecked").is_some();
+                let record = (!document.is_empty()).then(|| match unchecked {
+                    true => Arc::new(unchecked_record(&text)),
+                    false => {
+                        let plan = &self.book.plan().unwrap().plan;
+                        Arc::new(TenantRecord::parse(&text, plan).unwrap())
+                    }
+                });
+                let tenant = words.plain[0].parse().unwrap();
+                Command::SetTenant(SetTenant { tenant, record, expected_generation, actor: actor() })
+            }
+            "reserve" => {
+                let id = self.id(words);
+                let request = Request {
+                    tenant: words.option("tenant").unwrap_or("acme").parse().unwrap(),
+                    user: words.option("user").map(|user| user.parse().unwrap()),
+                    route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                    model: words.option("model").map(|model| model.parse().unwrap()),
+                    region: words.option("region").map(|region| region.parse().unwrap()),
+                    amounts: words.amounts(),
+                    hold_ttl_ms: words.option("ttl").map(time::duration),
+                };
+                let request_digest = request.digest();
+                Command::Reserve(Reserve { id, attempt: 1, request, request_digest })
+            }
+            "start" => Command::Start(Start { id: self.id(words), operation: operation() }),
+            "settle" => {
+                let id = self.id(words);
+                Command::Settle(Settle { id, operation: operation(), actual: words.amounts() })
+            }
+            "release" => Command::Release(Release { id: self.id(words) }),
+            "renew" => {
+                let extend_ms = time::duration(words.option("extend").unwrap());
+                Command::Renew(Renew { id: self.id(words), extend_ms })
+            }
+            "unknown" => Command::ReportUnknown(ReportUnknown { id: self.id(words), operation: operation() }),
+            "unfreeze" => Command::Unfreeze(Unfreeze {
+                tenant: words.plain[0].parse().unwrap(),
+                user: words.option("user").map(|user| user.parse().unwrap()),
+                route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                actor: actor(),
+                reason: words.option("reason").unwrap_or("checked").to_owned(),
+            }),
+            "tick" => Command::Tick,
+            "rules" => Command::RaiseRules { rules_version: words.plain[0].parse().unwrap() },
+            other => panic!("{}: {other:?} is no command", self.name),
+        }
+    }
+}
+
+/// `tier NAME` or `limit ID AMOUNT`, without a look at the plan.
+fn unchecked_record(text: &str) -> TenantRecord {
+    let mut record = TenantRecord::default();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[0] {
+            "tier" => record.tier = Some(words[1].parse().unwrap()),
+            _ => {
+                let amount = words[2].parse().unwrap();
+                let found = holdfast_ledger::plan::Override::Amount { amount, burst: None };
+                record.overrides.insert(words[1].parse().unwrap(), found);
+            }
+        }
+    }
+    record
+}
+
+fn bounds(words: &Words, now_ms: u64) -> EpochBounds {
+    let period = match words.plain[0].as_str() {
+        "hour" => Period::Hour,
+        "day" => Period::Day,
+        "month" => Period::Month(1),
+        "year" => Period::Year(1),
+        other => panic!("{other:?} is no period"),
+    };
+    let calendar = Arc::new(Calendar { period, zone: words.plain[1].clone() });
+    let bounds_ms = words.plain[2..].iter().map(|text| time::parse(text, now_ms)).collect();
+    EpochBounds { calendar, bounds_ms }
+}

@@ -1,0 +1,192 @@
+//! How answers, accounts and events are written in scripts.
+
+use std::collections::BTreeMap;
+
+use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
+use holdfast_ledger::event::EventKind;
+use holdfast_ledger::query::QuotaLine;
+use holdfast_ledger::record::{Account, Columns, Record};
+use holdfast_ledger::{Amounts, Book};
+
+use super::time;
+
+pub fn amounts(amounts: &Amounts) -> String {
+    let parts: Vec<String> = amounts.iter().map(|(unit, amount)| format!("{unit} {amount}")).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+pub fn answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Reservation(found) => receipt(found),
+        Answer::Tombstone { .. } => "tombstone".to_owned(),
+        Answer::Published { generation, changed } => {
+            format!("generation {generation}{}", if *changed { "" } else { ", unchanged" })
+        }
+        Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
+        Answer::Ticked { expired, unknown, forgotten, more } => {
+            let more = if *more { ", more is due" } else { "" };
+            format!("expired {expired}, unknown {unknown}, forgotten {forgotten}{more}")
+        }
+        Answer::Rules { rules_version } => format!("rules version {rules_version}"),
+        Answer::Refused(found) => refusal(found),
+    }
+}
+
+pub fn receipt(receipt: &Receipt) -> String {
+    let mut text =
+        format!("{} {} {}", receipt.state.as_str(), receipt.tier.as_str(), amounts(&receipt.reserved));
+    text += &format!(", generation {}", receipt.generation);
+    match (&receipt.actual, receipt.ended_at_ms) {
+        (Some(actual), Some(ended)) => {
+            text += &format!(", used {}, ended {}", amounts(actual), time::show(ended));
+            if !receipt.debt.is_empty() {
+                text += &format!(", debt {}", amounts(&receipt.debt));
+            }
+        }
+        (None, Some(ended)) => text += &format!(", ended {}", time::show(ended)),
+        _ => text += &format!(", until {}", time::show(receipt.expires_at_ms)),
+    }
+    text
+}
+
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Invalid { field, problem } => format!("invalid {field}: {problem}"),
+        Refusal::Conflict { state } => format!("conflict: {}", state.as_str()),
+        Refusal::WrongState { state } => format!("wrong state: {}", state.as_str()),
+        Refusal::NotFound => "not found".to_owned(),
+        Refusal::IdTooOld { floor_ms } => format!("id too old: floor {}", time::show(*floor_ms)),
+        Refusal::IdInFuture { latest_ms } => format!("id in future: latest {}", time::show(*latest_ms)),
+        Refusal::GenerationMismatch { generation } => {
+            format!("generation mismatch: {generation} is in force")
+        }
+        Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
+        Refusal::Rejected(found) => rejection(found),
+    }
+}
+
+fn rejection(found: &Rejection) -> String {
+    let reset = found.reset_at_ms.map_or("no reset".to_owned(), |at| format!("reset {}", time::show(at)));
+    let retry = found.retry_after_ms.map_or("no retry".to_owned(), |ms| format!("retry after {ms} ms"));
+    format!(
+        "rejected: {} by {} ({} {}), {reset}, {retry}",
+        found.reason.as_str(),
+        found.limit,
+        found.level.as_str(),
+        found.unit
+    )
+}
+
+fn columns(columns: &Columns) -> String {
+    let came = [
+        ("opening", columns.opening),
+        ("refilled", columns.refilled),
+        ("granted", columns.granted),
+        ("corrected", columns.corrected),
+        ("shards_back", columns.shards_back),
+        ("moved_in", columns.moved_in),
+        ("rule_raise", columns.rule_raise),
+        ("forgiven", columns.forgiven),
+        ("issued", columns.overdraft_issued),
+    ];
+    let went = [
+        ("reserved", columns.reserved),
+        ("spent", columns.spent),
+        ("to_shards", columns.to_shards),
+        ("carried_forward", columns.carried_forward),
+        ("forfeited", columns.forfeited),
+        ("repaid", columns.overdraft_repaid),
+    ];
+    let list = |parts: &[(&str, u128)]| {
+        let shown: Vec<String> = parts
+            .iter()
+            .filter(|(_, amount)| *amount > 0)
+            .map(|(name, amount)| format!("{name} {amount}"))
+            .collect();
+        shown.join(", ")
+    };
+    let went = list(&went);
+    let went = if went.is_empty() { went } else { format!(", {went}") };
+    format!("{} | available {}{went}", list(&came), columns.available)
+}
+
+fn account(account: &Account) -> String {
+    let epoch = account.epoch_start_ms.map_or(String::new(), |at| format!(" {}", time::show(at)));
+    format!("g{}{epoch}: {}", account.generation, columns(&account.columns))
+}
+
+/// Every account of the book as a line, by lineage and number.
+pub fn accounts(book: &Book) -> BTreeMap<(String, u32), String> {
+    let snapshot = book.snapshot();
+    let mut slots = BTreeMap::new();
+    let mut shown = BTreeMap::new();
+    for record in snapshot.records() {
+        match record {
+            Record::Lineage(slot, row) => {
+                let debt = if row.debt > 0 { format!(", lineage debt {}", row.debt) } else { String::new() };
+                let line = format!("{}{debt}", account(&row.current));
+                shown.insert((row.key.to_string(), row.current.number), line);
+                slots.insert(slot, row.key.to_string());
+            }
+            Record::ClosedAccount(_, row) => {
+                let key = slots.get(&row.lineage).cloned().unwrap();
+                shown.insert((key, row.account.number), format!("{} (closed)", account(&row.account)));
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+pub fn event(kind: &EventKind) -> String {
+    match kind {
+        EventKind::Crossed { lineage, percent, tier, .. } => {
+            format!("crossed {percent}% {}, {lineage}", tier.as_str())
+        }
+        EventKind::Indebted { lineage, .. } => format!("indebted {lineage}"),
+        EventKind::Repaid { lineage } => format!("repaid {lineage}"),
+        EventKind::Forgiven { lineage, amount } => format!("forgiven {amount}, {lineage}"),
+        EventKind::Breached { tenant, user, route, unit, limit, frozen, .. } => {
+            let past =
+                limit.as_ref().map_or("the execution cap".to_owned(), |limit| format!("the debt of {limit}"));
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("breached {past} in {unit}, {tenant}{user} on {route}, frozen {}", frozen.as_str())
+        }
+        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
+        }
+        EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
+        EventKind::TenantSet { generation, tenant, actor } => {
+            format!("tenant set {tenant}, {generation} by {actor}")
+        }
+    }
+}
+
+pub fn quota(line: &QuotaLine) -> String {
+    let number = |amount: Option<u64>| amount.map_or("null".to_owned(), |amount| amount.to_string());
+    let mut text = format!(
+        "{} ({} {}): used {}, held {}, limit {}, remaining {}, ratio {}.{:04}%, {}",
+        line.limit,
+        line.level.as_str(),
+        line.unit,
+        line.used,
+        line.held,
+        number(line.limit_amount),
+        number(line.remaining),
+        line.ratio_ppm / 10_000,
+        line.ratio_ppm % 10_000,
+        line.tier.as_str()
+    );
+    if line.debt > 0 {
+        text += &format!(", debt {}", line.debt);
+    }
+    if line.suspended {
+        text += ", suspended";
+    }
+    if line.frozen {
+        text += ", frozen";
+    }
+    let reset = line.reset_at_ms.map_or("none".to_owned(), time::show);
+    text + &format!(", reset {reset}, generation {}", line.generation)
+}
