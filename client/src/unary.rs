@@ -69,7 +69,9 @@ impl Client {
             if matches!(reply, Reply::Lost(_)) {
                 asked.peer.dial().forget_channel();
             }
-            if self.pinned().is_none() {
+            // That a member answers a read does not mean that it leads.
+            let tells_nothing = kind == Kind::Read && reply == Reply::Done;
+            if self.pinned().is_none() && !tells_nothing {
                 core.tell(&asked, &reply);
             }
             step = call.on_reply(core.now_ms(), reply, rand::random());

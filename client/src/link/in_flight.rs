@@ -30,6 +30,14 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
+    /// Whether anybody still waits for an answer.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.slots
+            .iter()
+            .filter_map(|slot| slot.taken.as_ref())
+            .any(|unanswered| !unanswered.reply.is_closed())
+    }
+
     /// Keeps the caller's end under a new correlation.
     pub(super) fn insert(&mut self, deadline: Instant, reply: oneshot::Sender<Ending>) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -111,7 +119,9 @@ mod tests {
         assert_ne!(correlation, again);
         assert!(!in_flight.end(correlation, lost()));
         assert!(second_answer.try_recv().is_err());
-        assert_eq!(in_flight.len(), 1);
+        assert_eq!((in_flight.len(), in_flight.is_awaited()), (1, true));
+        drop(second_answer);
+        assert_eq!((in_flight.len(), in_flight.is_awaited()), (1, false));
         assert!(!in_flight.end(u64::MAX, lost()));
     }
 

@@ -128,7 +128,7 @@ impl Link {
     /// Sends and receives until the stream ends, and says why it did.
     async fn serve(&mut self, (out, mut answers): Stream) -> String {
         loop {
-            if !self.queue_is_open && self.waiting.is_empty() && self.in_flight.len() == 0 {
+            if !self.queue_is_open && self.waiting.is_empty() && !self.in_flight.is_awaited() {
                 return "the client is closed".to_owned();
             }
             let room = self.room();
