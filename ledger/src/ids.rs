@@ -141,9 +141,10 @@ impl ReservationId {
 impl FromStr for ReservationId {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
+        // 26 characters have 130 bits: those of a ULID begin with 0 to 7. The crate drops the two bits above.
         match ulid::Ulid::from_string(text) {
-            Ok(id) => Ok(ReservationId(id.0)),
-            Err(_) => Err(IdError::NotAUlid),
+            Ok(id) if text.as_bytes().first().is_some_and(|first| *first <= b'7') => Ok(ReservationId(id.0)),
+            _ => Err(IdError::NotAUlid),
         }
     }
 }
@@ -157,5 +158,19 @@ impl fmt::Display for ReservationId {
 impl fmt::Debug for ReservationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_outside_the_range_of_a_ulid_is_refused() {
+        let largest = format!("7{}", "Z".repeat(25));
+        assert_eq!(largest.parse::<ReservationId>(), Ok(ReservationId(u128::MAX)));
+        for text in [format!("8{}", "0".repeat(25)), "Z".repeat(26), "0".repeat(25), String::new()] {
+            assert_eq!(text.parse::<ReservationId>(), Err(IdError::NotAUlid), "{text}");
+        }
     }
 }
