@@ -179,7 +179,12 @@ impl PlansService {
     /// The plan of a generation (0: the one in force) as it stands here, with the revision.
     fn published(&self, generation: u64) -> (u64, Result<PublishedPlan, Failure>) {
         self.cx.replica().read(|book| {
-            let found = if generation == 0 { book.plan() } else { book.plan_at(generation) };
+            let found = match generation {
+                0 => book.plan(),
+                // A generation that has not come yet has no plan, though one is in force now.
+                future if future > book.generation() => None,
+                past => book.plan_at(past),
+            };
             let missing = || match generation {
                 0 => failures::not_found("plan in force"),
                 _ => failures::not_found(format!("plan of generation {generation}")),

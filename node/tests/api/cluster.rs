@@ -28,6 +28,7 @@ pub fn config(node_id: u64, directory: &std::path::Path) -> NodeConfig {
     for port in [&mut config.client, &mut config.peer, &mut config.http] {
         port.listen = "127.0.0.1:0".into();
     }
+    config.history.enabled = false;
     config.raft.heartbeat_ms = 50;
     config.raft.election_ms_min = 200;
     config.raft.election_ms_max = 400;
@@ -64,6 +65,17 @@ impl Cluster {
         if let Some(node) = self.nodes[i].take() {
             apart(|| node.stop().unwrap());
         }
+    }
+
+    /// Stops several nodes at the same time.
+    pub fn stop_all(&mut self, which: &[usize]) {
+        std::thread::scope(|scope| {
+            for i in which {
+                if let Some(node) = self.nodes[*i].take() {
+                    scope.spawn(|| node.stop().unwrap());
+                }
+            }
+        });
     }
 
     /// Starts a stopped node again on its directory and ports.

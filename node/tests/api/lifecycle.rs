@@ -136,7 +136,7 @@ fn a_directory_that_was_never_founded_does_not_start_by_itself() {
 }
 
 #[test]
-fn a_directory_in_use_of_another_node_cluster_or_version_is_named_and_left_alone() {
+fn a_directory_in_use_damaged_or_of_another_node_or_cluster_is_named_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(1, directory.path());
     let node = Running::start(&config, Ports::bind(&config).unwrap(), StartMode::Bootstrap).unwrap();
@@ -152,6 +152,15 @@ fn a_directory_in_use_of_another_node_cluster_or_version_is_named_and_left_alone
     other.cluster_id = "elsewhere".into();
     let said = refusal(&other, StartMode::Normal);
     assert!(said.contains("test") && said.contains("elsewhere"), "{said}");
+
+    let identity = config.data_dir.join("identity");
+    let bytes = std::fs::read(&identity).unwrap();
+    let mut damaged = bytes.clone();
+    damaged[10] ^= 0x40;
+    std::fs::write(&identity, &damaged).unwrap();
+    let said = refusal(&config, StartMode::Normal);
+    assert!(said.contains("identity"), "{said}");
+    std::fs::write(&identity, &bytes).unwrap();
 
     // None of that has changed anything: the node comes back as it was.
     let node = Running::start(&config, Ports::bind(&config).unwrap(), StartMode::Normal).unwrap();

@@ -1,5 +1,10 @@
 //! Nodes in this process, met from the outside: every service call, every bad input, start and stop.
 #![allow(clippy::unwrap_used)]
 
+mod bad_input;
+mod client;
 mod cluster;
 mod lifecycle;
+mod services;
+mod stopping;
+mod stream;
