@@ -23,19 +23,34 @@ pub enum IdError {
     NotAUlid,
 }
 
+/// Bytes that a name may have after its first one. A table, because names are checked wherever a command is
+/// read: on every replica, several to a command.
+const NAME_BYTES: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        allowed[byte] = (byte as u8).is_ascii_alphanumeric()
+            || matches!(byte as u8, b'.' | b'_' | b':' | b'@' | b'/' | b'+' | b'-');
+        byte += 1;
+    }
+    allowed
+};
+
 fn check_name(text: &str) -> Result<(), IdError> {
-    let mut chars = text.chars();
-    let first = chars.next().ok_or(IdError::Empty)?;
+    let Some(first) = text.chars().next() else { return Err(IdError::Empty) };
     if text.len() > NAME_BYTES_MAX {
         return Err(IdError::TooLong(text.len()));
     }
     if !first.is_ascii_alphanumeric() {
         return Err(IdError::BadCharacter(first));
     }
-    match chars.find(|c| !(c.is_ascii_alphanumeric() || "._:@/+-".contains(*c))) {
-        Some(c) => Err(IdError::BadCharacter(c)),
-        None => Ok(()),
+    if text.bytes().all(|byte| NAME_BYTES[usize::from(byte)]) {
+        return Ok(());
     }
+    // Every byte of a character beyond ASCII is refused, so the first character that is not ASCII or not
+    // in the table is the one to name.
+    let refused = |c: &char| !c.is_ascii() || !NAME_BYTES[*c as usize];
+    Err(IdError::BadCharacter(text.chars().find(refused).unwrap_or(first)))
 }
 
 macro_rules! name {
@@ -172,5 +187,19 @@ mod tests {
         for text in [format!("8{}", "0".repeat(25)), "Z".repeat(26), "0".repeat(25), String::new()] {
             assert_eq!(text.parse::<ReservationId>(), Err(IdError::NotAUlid), "{text}");
         }
+    }
+
+    #[test]
+    fn names_are_refused_by_their_first_bad_character() {
+        let refused = |text: &str| TenantId::new(text).err();
+        assert_eq!(refused(""), Some(IdError::Empty));
+        assert_eq!(refused(&"x".repeat(129)), Some(IdError::TooLong(129)));
+        assert_eq!(refused("-a"), Some(IdError::BadCharacter('-')));
+        assert_eq!(refused("é"), Some(IdError::BadCharacter('é')));
+        assert_eq!(refused("a b"), Some(IdError::BadCharacter(' ')));
+        assert_eq!(refused("aß-b c"), Some(IdError::BadCharacter('ß')));
+        assert_eq!(refused("a\u{7f}"), Some(IdError::BadCharacter('\u{7f}')));
+        assert_eq!(refused("A9._:@/+-z"), None);
+        assert_eq!(refused(&"x".repeat(128)), None);
     }
 }
