@@ -13,7 +13,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Streaming};
 
-use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
+use crate::limits::{HEADER_BYTES_MAX, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 use crate::link::{OpenError, status_text};
 
 /// How a client connects, the same for every member.
@@ -74,6 +74,7 @@ impl Dial {
             .map_err(|error| format!("{} is no address: {error}", self.address))?
             .connect_timeout(self.connecting.timeout)
             .tcp_nodelay(true)
+            .http2_max_header_list_size(HEADER_BYTES_MAX)
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true);

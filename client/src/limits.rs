@@ -21,6 +21,9 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a ping may go unanswered.
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Headers and trailers that a member may send: a status with every problem of a document.
+pub const HEADER_BYTES_MAX: u32 = 64 << 10;
+
 /// Calls queued for one member, before the client itself answers OVERLOADED.
 pub const QUEUE_COMMANDS_MAX: usize = 8_192;
 

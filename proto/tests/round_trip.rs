@@ -149,6 +149,25 @@ fn every_reason_travels_both_ways() {
 }
 
 #[test]
+fn a_status_stays_below_what_headers_may_be() {
+    let problem =
+        |line| FieldError::new(format!("document:{line}:limits[{line}].unit"), "is no unit ".repeat(9));
+    let failure = Failure::invalid((0..5_000).map(problem).collect());
+    let status = failure.to_status();
+    let bytes = status.message().len() * 3 + status.details().len() * 4 / 3;
+    assert!(bytes < 16 << 10, "{bytes}");
+    let read = Failure::from_status(&status).unwrap();
+    assert_eq!(read.facts.violations[..50], failure.facts.violations[..50]);
+    let last = read.facts.violations.last().unwrap();
+    assert_eq!(last.problem, format!("and {} more problems", 5_001 - read.facts.violations.len()));
+    assert!(
+        failure.message.ends_with("more") && failure.message.starts_with("document:0:"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
 fn nothing_is_concluded_from_a_foreign_status() {
     use tonic::{Code, Status};
     use tonic_types::{ErrorDetails, StatusExt};

@@ -11,6 +11,7 @@ use std::fmt;
 use holdfast_ledger::answer::{Rejection, State};
 
 use crate::field::FieldError;
+use crate::limits::MESSAGE_TEXT_BYTES_MAX;
 use crate::reasons::ErrorReason;
 
 /// Why a call failed. Cheap to move: the facts stand behind a pointer.
@@ -58,10 +59,9 @@ impl Failure {
         Failure { reason, message: message.into(), facts: Box::default() }
     }
 
-    /// Several fields are wrong. Names each with its problem.
+    /// Several fields are wrong. Names each with its problem, in the message as many as fit.
     pub fn invalid(violations: Vec<FieldError>) -> Self {
-        let message = violations.iter().map(FieldError::to_string).collect::<Vec<_>>().join("; ");
-        let mut failure = Failure::new(ErrorReason::Invalid, message);
+        let mut failure = Failure::new(ErrorReason::Invalid, summary(&violations));
         failure.facts.violations = violations;
         failure
     }
@@ -105,6 +105,21 @@ impl Failure {
         self.facts.metadata.insert(key.to_owned(), value.to_string());
         self
     }
+}
+
+/// The problems in one line, and how many more there are.
+fn summary(violations: &[FieldError]) -> String {
+    let mut text = String::new();
+    for (shown, violation) in violations.iter().enumerate() {
+        let violation = violation.to_string();
+        if shown > 0 && text.len() + violation.len() > MESSAGE_TEXT_BYTES_MAX {
+            text.push_str(&format!("; and {} more", violations.len() - shown));
+            break;
+        }
+        text.push_str(if shown > 0 { "; " } else { "" });
+        text.push_str(&violation);
+    }
+    text
 }
 
 impl From<FieldError> for Failure {

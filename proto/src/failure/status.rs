@@ -15,6 +15,7 @@ use tonic_types::{ErrorDetails, ErrorInfo, FieldViolation, QuotaViolation, Statu
 use super::refusal::rejection_reason;
 use super::{Facts, Failure, LeaderHint};
 use crate::field::FieldError;
+use crate::limits::STATUS_PROBLEM_BYTES_MAX;
 use crate::reasons::{ERROR_DOMAIN, ErrorReason};
 
 /// Names of the facts in `ErrorInfo.metadata`. They may not be used as free metadata.
@@ -59,8 +60,7 @@ impl Failure {
             details.set_retry_info(Some(Duration::from_millis(retry_after_ms)));
         }
         if !facts.violations.is_empty() {
-            let violation = |error: &FieldError| FieldViolation::new(&error.field, &error.problem);
-            details.set_bad_request(facts.violations.iter().map(violation).collect::<Vec<_>>());
+            details.set_bad_request(field_violations(&facts.violations));
         }
         Status::with_error_details(self.reason.code(), &self.message, details)
     }
@@ -89,6 +89,25 @@ impl Failure {
         let facts = Facts { retry_after_ms, violations, ..facts(reason, info, retry_after_ms) };
         Some(Failure { reason, message: status.message().to_owned(), facts: Box::new(facts) })
     }
+}
+
+/// As many as a status can carry; the last one then says how many are left out.
+fn field_violations(violations: &[FieldError]) -> Vec<FieldViolation> {
+    let mut bytes = 0;
+    let fits = |error: &&FieldError| {
+        bytes += error.field.len() + error.problem.len();
+        bytes <= STATUS_PROBLEM_BYTES_MAX
+    };
+    let mut shown: Vec<_> = violations
+        .iter()
+        .take_while(fits)
+        .map(|error| FieldViolation::new(&error.field, &error.problem))
+        .collect();
+    if shown.len() < violations.len() {
+        let left_out = violations.len() - shown.len();
+        shown.push(FieldViolation::new("…", format!("and {left_out} more problems")));
+    }
+    shown
 }
 
 fn metadata(facts: &Facts) -> HashMap<String, String> {
