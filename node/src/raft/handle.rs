@@ -1,6 +1,6 @@
 //! The handle to a running node.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use holdfast_ledger::{Book, Command};
 use openraft::ChangeMembers;
@@ -15,13 +15,14 @@ use super::peers::PeerServer;
 use super::reads::{ReadError, Reads};
 use super::shared::{RaftNode, Shared, WatchReceiverOf};
 use super::status::{NodeStatus, status};
+use super::sync::Syncing;
 use super::transport::{Peer, Transport};
 use super::types::{Member, NodeId};
 use super::watch::LeaderView;
 use super::wire;
 use crate::propose::{Answered, LeaderAt, ProposeError, Proposer};
 use crate::replica::Replica;
-use crate::storage::log::{Log, SyncThread};
+use crate::storage::log::Log;
 
 /// What a handle shares with its clones.
 pub(super) struct Inner<R: AsyncRuntime> {
@@ -35,7 +36,7 @@ pub(super) struct Inner<R: AsyncRuntime> {
     pub(super) log: Log,
     pub(super) leader_rx: WatchReceiverOf<R, Option<LeaderView>>,
     pub(super) tasks: R::Mutex<Option<Vec<R::JoinHandle<()>>>>,
-    pub(super) sync_thread: std::sync::Mutex<Option<SyncThread>>,
+    pub(super) syncing: R::Mutex<Option<Syncing<R>>>,
 }
 
 /// A running node. Clones share it; it may be used from any thread.
@@ -266,14 +267,11 @@ impl<R: AsyncRuntime> NodeHandle<R> {
             tracing::warn!("Raft did not stop in order: {error}");
         }
         drop(tasks);
-        self.inner.log.close();
-        let thread = self.inner.sync_thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It ends within one sync: nothing is queued any more.
-            let joined = R::spawn_blocking(move || thread.join()).await;
-            if let Err(error) = joined.unwrap_or_else(Err) {
-                tracing::warn!("the log did not stop in order: {error}");
-            }
+        let syncing = self.inner.syncing.lock().await.take();
+        if let Some(syncing) = syncing
+            && let Err(error) = syncing.stop(&self.inner.log).await
+        {
+            tracing::warn!("the log did not stop in order: {error}");
         }
     }
 }

@@ -85,6 +85,12 @@ impl<R: AsyncRuntime> MemoryNetwork<R> {
         Arc::new(Plug { network: self.clone(), node, life: entry.life })
     }
 
+    /// The transport of a node that is plugged in already, for calls that its owner makes.
+    pub fn way_out_of(&self, node: NodeId) -> Option<Arc<dyn Transport>> {
+        let life = self.life(node)?;
+        Some(Arc::new(Plug { network: self.clone(), node, life }))
+    }
+
     /// From now on `server` answers for the node.
     pub fn serve(&self, node: NodeId, server: Arc<dyn Peer>) {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,6 +8,7 @@
 //! - Nothing is decided by metrics or hints: a proposal is accepted by Raft, a read by a quorum.
 //! - Both ends of every peer call check cluster, node and disk.
 
+pub mod cluster;
 mod found;
 pub mod grpc;
 mod handle;
@@ -27,6 +28,7 @@ pub mod snapshot;
 mod start;
 pub mod state_machine;
 pub mod status;
+mod sync;
 pub mod transport;
 pub mod types;
 mod watch;
@@ -38,7 +40,8 @@ pub use identity::{DiskId, Identity, IdentityError};
 pub use reads::ReadError;
 pub use settings::RaftSettings;
 pub use snapshot::Offload;
-pub use start::{NodeParts, StartError, StartMode, SyncDrive, start};
+pub use start::{NodeParts, StartError, StartMode, start};
 pub use status::{MemberStatus, NodeStatus, Role};
+pub use sync::SyncDrive;
 pub use types::{Member, NodeId};
 pub use watch::LeaderView;

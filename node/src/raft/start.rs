@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::StorageHelper;
-use openraft_rt::{AsyncRuntime, Instant, Mutex as _, Watch, WatchReceiver as _, WatchSender as _};
+use openraft_rt::{AsyncRuntime, Instant, Mutex as _, Watch};
 use rand::RngExt;
 
 use super::found::{Founding, FoundingMember};
@@ -21,6 +21,7 @@ use super::settings::RaftSettings;
 use super::shared::{RaftNode, Shared};
 use super::snapshot::{Offload, SnapshotFiles};
 use super::state_machine::StateMachine;
+use super::sync::{SyncDrive, Syncing};
 use super::transport::Transport;
 use super::types::{GROUP, Member, NodeId};
 use super::watch::{watch_core, watch_snapshots};
@@ -28,7 +29,7 @@ use crate::clock::{Clock, ClockBounds, StampClock};
 use crate::propose::{Batcher, Proposer};
 use crate::replica::{EffectSink, Replica};
 use crate::storage::Disk;
-use crate::storage::log::{Log, LogConfig, LogOpenError, SyncThread, SyncWorker, spawn_sync_thread};
+use crate::storage::log::{Log, LogConfig, LogOpenError};
 use crate::timers::Timers;
 
 /// How a node comes to its cluster.
@@ -40,15 +41,6 @@ pub enum StartMode {
     Bootstrap(Vec<FoundingMember>),
     /// It is new and waits to be added; these members (peer addresses) are asked whether its id is free.
     Join(Vec<String>),
-}
-
-/// Who syncs the log.
-#[derive(Clone)]
-pub enum SyncDrive {
-    /// A thread of its own.
-    Thread,
-    /// A task of the runtime, after a delay that stands for the disk's. For the simulator.
-    Task(Arc<dyn Fn() -> Duration + Send + Sync>),
 }
 
 /// Everything a node is made of.
@@ -139,7 +131,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
 
     let (log, worker) = Log::open(disk.clone(), LogConfig { group: GROUP, ..log_config })?;
     let metrics = Arc::new(Metrics::new(ticker::<R>()));
-    let sync_thread = drive_sync::<R>(&log, worker, &sync, &metrics)?;
+    let syncing = Syncing::<R>::start(&log, worker, &sync, &metrics)?;
     let files = Arc::new(SnapshotFiles::open(disk.clone())?);
     let replica = Arc::new(Replica::new(effects));
     let bounds = ClockBounds {
@@ -200,7 +192,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
         log,
         leader_rx,
         tasks: R::Mutex::new(Some(tasks)),
-        sync_thread: std::sync::Mutex::new(sync_thread),
+        syncing: R::Mutex::new(Some(syncing)),
     }))
 }
 
@@ -218,37 +210,4 @@ fn check_own_disk(identity: &Identity, member: Option<&Member>) -> Result<(), St
 fn ticker<R: AsyncRuntime>() -> super::metrics::Ticker {
     let began = R::Instant::now();
     Box::new(move || micros(R::Instant::now().saturating_duration_since(began)))
-}
-
-fn drive_sync<R: AsyncRuntime>(
-    log: &Log,
-    mut worker: SyncWorker,
-    drive: &SyncDrive,
-    metrics: &Arc<Metrics>,
-) -> std::io::Result<Option<SyncThread>> {
-    let latency = match drive {
-        SyncDrive::Thread => return spawn_sync_thread(worker).map(Some),
-        SyncDrive::Task(latency) => latency.clone(),
-    };
-    let (tx, mut rx) = R::Watch::channel(0u64);
-    let tx = std::sync::Mutex::new(tx);
-    log.set_wake(Arc::new(move || {
-        tx.lock().unwrap_or_else(std::sync::PoisonError::into_inner).send_if_modified(|count| {
-            *count = count.wrapping_add(1);
-            true
-        });
-    }));
-    let metrics = metrics.clone();
-    // Ends with the log's last handle, which holds the sender, or with the disk's first error.
-    drop(R::spawn(async move {
-        while rx.changed().await.is_ok() {
-            let began = metrics.begin();
-            R::sleep(latency()).await;
-            if worker.run_once().is_err() {
-                return;
-            }
-            metrics.sync_us.record(metrics.since(began));
-        }
-    }));
-    Ok(None)
 }

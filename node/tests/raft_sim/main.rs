@@ -1,0 +1,6 @@
+//! Clusters of three on simulated disks, clocks and network, in virtual time: directed scenarios.
+#![allow(clippy::unwrap_used)]
+
+mod basics;
+mod harness;
+mod restarts;
