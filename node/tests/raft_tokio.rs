@@ -14,6 +14,8 @@ use holdfast_node::raft::{FoundingMember, NodeParts, Offload, RaftSettings, Star
 use holdfast_node::replica::NoEffects;
 use holdfast_node::storage::RealDisk;
 use holdfast_node::storage::log::LogConfig;
+use openraft_rt::Instant as _;
+use openraft_rt_tokio::TokioInstant;
 
 /// Generous: the machine may be busy. Nothing here measures.
 const SOON: Duration = Duration::from_secs(60);
@@ -56,7 +58,7 @@ async fn leader(nodes: &[TokioNode]) -> TokioNode {
 async fn put(nodes: &[TokioNode], n: u128) -> u64 {
     let began = Instant::now();
     loop {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
+        let deadline = TokioInstant::now() + Duration::from_secs(5);
         match leader(nodes).await.propose(&[mark(n)], deadline).await {
             Ok(answered) => return answered.first_revision,
             Err(error) => assert!(began.elapsed() < SOON, "mark {n} within {SOON:?}: {error}"),
@@ -93,7 +95,7 @@ async fn three_nodes_over_grpc_and_disks_keep_what_they_acknowledge() {
     }
     assert!(last >= 50);
     let leading = leader(&nodes).await;
-    let read = leading.read(tokio::time::Instant::now() + SOON, |book| book.revision()).await.unwrap();
+    let read = leading.read(TokioInstant::now() + SOON, |book| book.revision()).await.unwrap();
     assert!(read >= last);
     for thread in threads {
         tokio::task::spawn_blocking(move || thread.stop()).await.unwrap().unwrap();

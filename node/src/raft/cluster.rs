@@ -12,7 +12,7 @@ use openraft_rt::{AsyncRuntime, Instant};
 
 use super::found::FoundingMember;
 use super::handle::NodeHandle;
-use super::memory::{Links, MemoryNetwork};
+use super::memory::{Links, MemoryNetwork, address_of};
 use super::settings::RaftSettings;
 use super::snapshot::Offload;
 use super::start::{NodeParts, StartError, StartMode, start};
@@ -93,7 +93,7 @@ impl<R: AsyncRuntime> Cluster<R> {
     ) -> Self {
         let founder = |id: &NodeId| FoundingMember {
             node_id: *id,
-            peer_address: address(*id),
+            peer_address: address_of(*id),
             client_address: format!("client-{id}:1"),
             http_address: String::new(),
         };
@@ -168,7 +168,7 @@ impl<R: AsyncRuntime> Cluster<R> {
         NodeParts {
             cluster_id: CLUSTER_ID.into(),
             node_id: id,
-            peer_address: address(id),
+            peer_address: address_of(id),
             client_address: format!("client-{id}:1"),
             http_address: String::new(),
             mode,
@@ -253,9 +253,4 @@ impl<R: AsyncRuntime> Cluster<R> {
         }
         Ok(())
     }
-}
-
-/// A node's peer address in the simulation.
-pub fn address(id: NodeId) -> String {
-    format!("peer-{id}:1")
 }

@@ -117,6 +117,16 @@ impl<R: AsyncRuntime> MemoryNetwork<R> {
     }
 }
 
+/// A node's peer address in this network.
+pub fn address_of(node: NodeId) -> String {
+    format!("peer-{node}:1")
+}
+
+fn node_at(address: &str) -> NodeId {
+    let digits = address.strip_prefix("peer-").and_then(|rest| rest.strip_suffix(":1"));
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
 struct Plug<R> {
     network: MemoryNetwork<R>,
     node: NodeId,
@@ -124,8 +134,10 @@ struct Plug<R> {
 }
 
 impl<R: AsyncRuntime> Transport for Plug<R> {
-    fn peer(&self, node: NodeId, _address: &str, lane: Lane) -> Arc<dyn Peer> {
-        Arc::new(Way { network: self.network.clone(), from: self.node, life: self.life, to: node, lane })
+    fn peer(&self, node: NodeId, address: &str, lane: Lane) -> Arc<dyn Peer> {
+        // Who is there is not known yet when a node asks around: the address says it, see [`address_of`].
+        let to = if node == 0 { node_at(address) } else { node };
+        Arc::new(Way { network: self.network.clone(), from: self.node, life: self.life, to, lane })
     }
 }
 

@@ -161,9 +161,12 @@ impl<R: AsyncRuntime> RaftNetworkV2<TypeConfig<R>> for Link<R> {
                 let outcome = outcome.map_err(|e| self.rpc_error(RPCTypes::AppendEntries, e));
                 return Ok(stream::iter([outcome]).boxed());
             }
+            // openraft's pause after a failure is in its request stream: connecting before the first
+            // request was asked for would spin on a peer that is down.
+            let Some(first) = input.next().await else { return Ok(stream::empty().boxed()) };
             let unanswered = Arc::new(AtomicU64::new(0));
             let (sent, envelope) = (unanswered.clone(), self.envelope());
-            let requests = input.map(move |request| {
+            let requests = stream::iter([first]).chain(input).map(move |request| {
                 sent.fetch_add(1, Ordering::Relaxed);
                 wire::encode_append(envelope.clone(), request)
             });

@@ -10,7 +10,7 @@ use openraft_rt::{AsyncRuntime, Instant};
 
 use super::identity::Identity;
 use super::shared::{RaftNode, Shared};
-use super::snapshot::{SnapshotFiles, receive_snapshot};
+use super::snapshot::{Offload, SnapshotFiles, receive_snapshot};
 use super::transport::{AppendRequests, AppendResponses, Peer, PeerError, Reply, SnapshotParts};
 use super::types::{Member, TypeConfig};
 use super::wire;
@@ -20,11 +20,17 @@ pub struct PeerServer<R: AsyncRuntime> {
     pub(super) shared: Arc<Shared<R>>,
     pub(super) files: Arc<SnapshotFiles>,
     pub(super) me: Member,
+    pub(super) offload: Offload,
 }
 
 impl<R: AsyncRuntime> Clone for PeerServer<R> {
     fn clone(&self) -> Self {
-        PeerServer { shared: self.shared.clone(), files: self.files.clone(), me: self.me.clone() }
+        PeerServer {
+            shared: self.shared.clone(),
+            files: self.files.clone(),
+            me: self.me.clone(),
+            offload: self.offload.clone(),
+        }
     }
 }
 
@@ -128,7 +134,7 @@ impl<R: AsyncRuntime> PeerServer<R> {
         let from = self.shared.check_request(&head.envelope)?;
         let vote = wire::decode_vote(head.vote)?;
         let meta = wire::decode_snapshot_meta(&head)?;
-        let file = receive_snapshot(&self.files, &meta, &head, parts).await?;
+        let file = receive_snapshot::<R>(&self.offload, &self.files, &meta, &head, parts).await?;
         let snapshot = openraft::Snapshot { meta, snapshot: file };
         let response = self.raft()?.install_full_snapshot(vote, snapshot).await;
         let response = response.map_err(|e| PeerError::Stopped(e.to_string()))?;

@@ -75,7 +75,8 @@ impl RaftSettings {
             snapshot_policy: SnapshotPolicy::Never,
             max_in_snapshot_log_to_keep: self.snapshot_entries_kept,
             replication_lag_threshold: self.snapshot_entries_kept.saturating_mul(4).max(5000),
-            purge_batch_size: 1024,
+            // openraft purges once this much is due; a purge costs a record in the log.
+            purge_batch_size: self.snapshot_entries_kept.clamp(1, 1024),
             // A leader that restarts must stand for election: its log may have lost a tail that the
             // others have committed.
             enable_leader_restore: Some(self.unsafe_leader_restore),

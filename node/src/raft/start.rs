@@ -30,6 +30,7 @@ use crate::propose::{Batcher, Proposer};
 use crate::replica::{EffectSink, Replica};
 use crate::storage::Disk;
 use crate::storage::log::{Log, LogConfig, LogOpenError};
+use crate::storage::snapshot::{SnapshotError, SnapshotStore};
 use crate::timers::Timers;
 
 /// How a node comes to its cluster.
@@ -84,6 +85,9 @@ pub enum StartError {
     /// The log does not open.
     #[error(transparent)]
     Log(#[from] LogOpenError),
+    /// The snapshots do not open.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// The disk failed.
     #[error("the data directory: {0}")]
     Io(#[from] std::io::Error),
@@ -132,7 +136,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     let (log, worker) = Log::open(disk.clone(), LogConfig { group: GROUP, ..log_config })?;
     let metrics = Arc::new(Metrics::new(ticker::<R>()));
     let syncing = Syncing::<R>::start(&log, worker, &sync, &metrics)?;
-    let files = Arc::new(SnapshotFiles::open(disk.clone())?);
+    let files = Arc::new(SnapshotFiles::open(SnapshotStore::open(disk.clone())?)?);
     let replica = Arc::new(Replica::new(effects));
     let bounds = ClockBounds {
         off_ms_max: settings.clock_bound_ms,
@@ -144,7 +148,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
         Arc::new(Shared::new(identity.clone(), settings.heartbeat, append_idle, clock, replica.clone()));
 
     let mut store = LogStore::<R>::new(log.clone());
-    let mut machine = StateMachine::<R>::new(replica, files.clone(), offload, metrics.clone());
+    let mut machine = StateMachine::<R>::new(replica, files.clone(), offload.clone(), metrics.clone());
     // Restores the snapshot and replays the log; openraft's own start then finds it done.
     let state = StorageHelper::new(&mut store, &mut machine).with_id(node_id).get_initial_state().await;
     let state = state.map_err(|e| StartError::State(e.to_string()))?;
@@ -159,7 +163,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     raft.run();
 
     let me = Member { peer_address, client_address, http_address, disk_id: identity.disk_id };
-    let peers = PeerServer { shared: shared.clone(), files, me: me.clone() };
+    let peers = PeerServer { shared: shared.clone(), files, me: me.clone(), offload };
     let leadership = Leadership::new(shared.clone(), raft.clone());
     let (proposer, queue) = Proposer::new(settings.queue_commands_max);
     let batcher = Batcher::new(leadership.clone(), queue, metrics.clone(), settings.entries_under_way_max);

@@ -112,7 +112,7 @@ impl<R: AsyncRuntime> RaftStateMachine<TypeConfig<R>> for StateMachine<R> {
         snapshot: SnapshotFile,
     ) -> Result<(), io::Error> {
         let book = load_snapshot::<R>(&self.offload, &snapshot).await?;
-        self.files.keep(snapshot, meta)?;
+        self.files.adopt(snapshot, meta)?;
         self.replica.restore(book, meta.last_log_id.map_or(0, |id| id.index));
         self.last_applied = meta.last_log_id;
         self.membership = meta.last_membership.clone();
@@ -141,7 +141,7 @@ impl<R: AsyncRuntime> RaftSnapshotBuilder<TypeConfig<R>> for SnapshotBuilder<R> 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let began = self.metrics.begin();
         let file = build_snapshot::<R>(&self.offload, &self.files, &self.meta, self.frozen.clone()).await?;
-        self.files.keep(file.clone(), &self.meta)?;
+        self.files.keep(file.clone(), &self.meta);
         self.metrics.snapshot_built(began, file.bytes());
         Ok(Snapshot { meta: self.meta.clone(), snapshot: file })
     }

@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod basics;
+mod clocks;
 mod harness;
 mod restarts;
+mod snapshots;

@@ -25,7 +25,8 @@ pub struct SnapshotReader {
 }
 
 impl SnapshotReader {
-    pub(super) fn open(file: Arc<dyn DiskFile>, path: String) -> Result<Self, SnapshotError> {
+    /// Opens a snapshot's file; errors call it `path`.
+    pub fn open(file: Arc<dyn DiskFile>, path: String) -> Result<Self, SnapshotError> {
         let mut reader = Self {
             file,
             path,

@@ -28,6 +28,13 @@ pub struct SnapshotFile {
     pub crc32c: u32,
 }
 
+impl SnapshotFile {
+    /// Its name in the store.
+    pub fn name(&self) -> String {
+        name_of(self.meta.last)
+    }
+}
+
 /// The snapshots of a node. Clones share them.
 #[derive(Clone)]
 pub struct SnapshotStore {
