@@ -107,8 +107,12 @@ impl Calendars {
         let n = u64::try_from(n).ok()?;
         match calendar.period {
             Period::Lifetime => (n == 0).then_some(end_ms),
-            Period::Seconds(seconds) => end_ms.checked_add(seconds_ms(seconds).checked_mul(n)?),
             _ if n == 0 => Some(end_ms),
+            // The running epoch may be the last of another calendar, and end anywhere between two bounds of this one.
+            Period::Seconds(seconds) => {
+                let length_ms = seconds_ms(seconds);
+                (end_ms / length_ms).checked_add(n)?.checked_mul(length_ms)
+            }
             _ => {
                 let bounds = self.rows.get(calendar)?;
                 let first = bounds.partition_point(|bound| *bound <= end_ms);

@@ -231,3 +231,67 @@ fn a_request_without_the_indebted_unit_waits_for_the_debt_only() {
     });
     assert_eq!((waits, reasons(&outcome).last()), (Some(2_000), Some(&None)));
 }
+
+#[test]
+fn a_raise_that_repays_an_earlier_debt_counts_for_the_ladder() {
+    let limit = |amount| {
+        format!("  l: {{ unit: tokens, scope: global, period: {{ limit: {amount}, every: 20s }} }}\n")
+    };
+    let mut writer = Writer::new(&limit(24));
+    let raised = writer.script.documents[0].replace(&limit(24), &limit(40));
+    writer.script.documents.push(raised);
+    writer.reserve(0, tokens(5));
+    let made_at_ms = writer.now;
+    writer.now += 20_000;
+    writer.reserve(1, tokens(7));
+    // 22 over, of the epoch before: 17 are repaid here at once, 5 by the raise.
+    writer.settle(made_at_ms, 0, tokens(27));
+    writer.act(Act::Publish { variant: 1, expected: None });
+    writer.reserve(2, tokens(6));
+    let outcome = writer.run();
+    let Some(Answer::Reservation(receipt)) = outcome.answers.last() else {
+        panic!("{:?}", outcome.answers.last())
+    };
+    // (13 used + 22 repaid) / 40
+    assert_eq!(receipt.tier, holdfast_ledger::answer::Tier::DegradedLight);
+}
+
+#[test]
+fn an_overrun_repaid_under_an_unlimited_rule_counts_for_the_ladder_later() {
+    let limit = |amount| {
+        format!("  l: {{ unit: tokens, scope: global, period: {{ limit: {amount}, every: 20s }} }}\n")
+    };
+    let mut writer = Writer::new(&limit("unlimited"));
+    let bounded = writer.script.documents[0].replace(&limit("unlimited"), &limit("40"));
+    writer.script.documents.push(bounded);
+    writer.reserve(0, tokens(5));
+    let made_at_ms = writer.now;
+    writer.now += 20_000;
+    writer.reserve(1, tokens(7));
+    writer.settle(made_at_ms, 0, tokens(27));
+    writer.act(Act::Publish { variant: 1, expected: None });
+    writer.reserve(2, tokens(6));
+    let outcome = writer.run();
+    let Some(Answer::Reservation(receipt)) = outcome.answers.last() else {
+        panic!("{:?}", outcome.answers.last())
+    };
+    // (13 used + 22 repaid) / 40
+    assert_eq!(receipt.tier, holdfast_ledger::answer::Tier::DegradedLight);
+}
+
+#[test]
+fn a_wait_over_a_change_of_period_ends_with_the_new_periods() {
+    let limit = |every| {
+        format!(
+            "  l: {{ unit: tokens, scope: global, period: {{ limit: 2, every: {every}, carry_over: 38 }} }}\n"
+        )
+    };
+    let mut writer = Writer::new(&limit("day"));
+    let seconds = writer.script.documents[0].replace(&limit("day"), &limit("20s"));
+    writer.script.documents.push(seconds);
+    writer.reserve(0, tokens(2));
+    writer.act(Act::Publish { variant: 1, expected: None });
+    // Try the wait out: the running day ends between two bounds of the new period.
+    writer.reserve(1, tokens(5));
+    writer.run();
+}

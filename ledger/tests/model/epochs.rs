@@ -1,5 +1,5 @@
 //! The calendars of the tests. Real ones come from time zone data; the book takes any increasing bounds,
-//! so days here last one to three minutes and are all of different lengths.
+//! so days here last one to three minutes and months three days and are all of different lengths.
 
 use std::sync::Arc;
 
@@ -10,6 +10,11 @@ use holdfast_ledger::plan::{Calendar, Period};
 pub const BEGIN_MS: u64 = 1_800_000_003_217;
 
 const FIRST_BOUND_MS: u64 = BEGIN_MS - 500_000;
+
+/// How many days make an epoch.
+fn stride(calendar: &Calendar) -> u64 {
+    if matches!(calendar.period, Period::Month(_)) { 3 } else { 1 }
+}
 
 /// The bound before day `at`.
 fn bound(at: u64) -> u64 {
@@ -29,7 +34,9 @@ pub fn epoch_at(calendar: &Calendar, ms: u64) -> (u64, u64) {
             while bound(at + 1) <= ms {
                 at += 1;
             }
-            (bound(at), bound(at + 1))
+            let stride = stride(calendar);
+            let first = at - at % stride;
+            (bound(first), bound(first + stride))
         }
     }
 }
@@ -37,11 +44,13 @@ pub fn epoch_at(calendar: &Calendar, ms: u64) -> (u64, u64) {
 /// The bounds that a leader would add so that a calendar is known beyond an instant.
 pub fn bounds_until(calendar: &Arc<Calendar>, known_until_ms: Option<u64>, ms: u64) -> EpochBounds {
     // Continues a list by repeating its last epoch's start, whose end is known already.
-    let continued = known_until_ms.and_then(|known| (0..).find(|at| bound(*at + 1) >= known));
+    let stride = stride(calendar);
+    let continued = known_until_ms
+        .and_then(|known| (0..).step_by(stride as usize).find(|at| bound(*at + stride) >= known));
     let mut at = continued.unwrap_or(0);
     let mut bounds_ms = vec![bound(at)];
     while bound(at) <= ms + 400_000 {
-        at += 1;
+        at += stride;
         bounds_ms.push(bound(at));
     }
     EpochBounds { calendar: Arc::clone(calendar), bounds_ms }

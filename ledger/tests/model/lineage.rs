@@ -15,8 +15,8 @@ use crate::epochs::epoch_at;
 /// Something that happened to a lineage.
 #[derive(Clone, Debug)]
 pub enum Fact {
-    /// From now on this rule holds; `None`: the limit was withdrawn.
-    Rule(Option<Rule>),
+    /// From now on this rule holds, of a bucket or not; `None`: the limit was withdrawn.
+    Rule(Option<Rule>, bool),
     /// A reservation takes this much.
     Hold(ReservationId, u64),
     /// A reservation ends, having used this much.
@@ -36,12 +36,19 @@ pub struct Balance {
     pub debt: i128,
     /// Held by reservations made in the running epoch.
     pub held: i128,
+    /// Held by reservations made in any epoch.
+    pub held_in_all: i128,
     /// Used by ended reservations made in the running epoch.
     pub spent: i128,
     /// Debt of earlier epochs repaid in this one.
     pub earlier_repaid: i128,
     /// A bucket's exact level times `per_ms`; negative: debt.
     level: i128,
+    /// Debt of a bucket whose limit is withdrawn for now.
+    bucket_debt: i128,
+    is_bucket: bool,
+    /// How often a bucket's limit came back: what was held before is as if of an earlier epoch.
+    incarnation: u64,
     /// Calendar of the running epoch.
     calendar: Option<Arc<Calendar>>,
     /// Overdraft issued less repaid, by epoch.
@@ -50,10 +57,7 @@ pub struct Balance {
     open: BTreeMap<ReservationId, (u64, i128)>,
     /// Held and spent by epoch.
     usage: BTreeMap<u64, (i128, i128)>,
-    started: bool,
 }
-
-const CONTINUOUS: u64 = 0;
 
 impl Balance {
     /// Works through all facts up to a time.
@@ -64,7 +68,13 @@ impl Balance {
             balance.pass(now, *when);
             now = *when;
             match fact {
-                Fact::Rule(rule) => balance.change_rule(now, rule.clone()),
+                Fact::Rule(rule, is_bucket) => {
+                    if *is_bucket && balance.rule.is_none() {
+                        balance.incarnation += 1;
+                    }
+                    balance.is_bucket |= is_bucket;
+                    balance.change_rule(now, rule.clone());
+                }
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
                 Fact::End(id, used) => balance.end(*id, i128::from(*used)),
             }
@@ -75,7 +85,7 @@ impl Balance {
     }
 
     fn key(&self) -> u64 {
-        self.epoch.map_or(CONTINUOUS, |(start, _)| start)
+        self.epoch.map_or(self.incarnation, |(start, _)| start)
     }
 
     /// A total's limit; `None`: not a total, or unlimited.
@@ -104,7 +114,7 @@ impl Balance {
     fn owed(&self) -> i128 {
         match &self.rule {
             Some(Rule::Bucket { per_ms, .. }) => (-self.level.div_euclid(i128::from(*per_ms))).max(0),
-            _ => self.overdraft.values().sum(),
+            _ => self.bucket_debt + self.overdraft.values().sum::<i128>(),
         }
     }
 
@@ -126,9 +136,14 @@ impl Balance {
         }
         while let Some((_, end)) = self.epoch
             && end <= to
+            && self.rule.is_some()
         {
             let steady = self.roll(end);
-            if steady && let Some(calendar) = &self.calendar {
+            let behind = self.epoch.is_some_and(|(_, end)| end <= to);
+            if steady
+                && behind
+                && let Some(calendar) = &self.calendar
+            {
                 // From here on every roll gives the same: go to the last one.
                 self.epoch = Some(epoch_at(calendar, to));
             }
@@ -174,10 +189,12 @@ impl Balance {
         };
         match self.rule.clone() {
             Some(Rule::Bucket { per_ms, burst, .. }) => {
-                // The very first rule begins full, and so does one after a rule without bounds;
+                // The very first rule begins full, and so does one after a rule without bounds or after none;
                 // another successor opens with what was carried, and debt stays.
-                let full = !self.started || matches!(old, Some(Rule::Unlimited { .. }));
-                let opens = if full { i128::from(burst) } else { free.min(i128::from(burst)) - owed };
+                let full = matches!(old, None | Some(Rule::Unlimited { .. }));
+                let opens = if full { i128::from(burst) } else { free.min(i128::from(burst)) };
+                let opens = opens - owed;
+                self.bucket_debt = 0;
                 self.level = opens * i128::from(per_ms);
             }
             Some(Rule::Period { calendar, .. }) => {
@@ -191,18 +208,19 @@ impl Balance {
                     let owed = self.owed();
                     self.repay(owed);
                 }
-                self.level = 0;
+                (self.level, self.bucket_debt) = (0, 0);
             }
+            None if self.is_bucket => self.bucket_debt = owed,
             Some(Rule::Concurrency { .. }) | None => {}
         }
-        self.started |= self.rule.is_some();
     }
 
-    /// The first calendar begins at once, another one at the end of the running epoch.
+    /// The first calendar begins at once, another one at the end of the running epoch, be it over since the limit was withdrawn.
     fn enter_calendar(&mut self, calendar: &Arc<Calendar>, at: u64) {
-        if self.epoch.is_none() {
+        if self.epoch.is_none_or(|(_, end)| end <= at) {
             self.epoch = Some(epoch_at(calendar, at));
             self.calendar = Some(Arc::clone(calendar));
+            (self.carried_in, self.earlier_repaid) = (0, 0);
         }
     }
 
@@ -223,7 +241,9 @@ impl Balance {
         match self.rule.clone() {
             Some(Rule::Bucket { per_ms, burst, .. }) => {
                 let full = i128::from(burst) * i128::from(per_ms);
-                self.level = (self.level + (held - used) * i128::from(per_ms)).min(full.max(self.level));
+                // Of an earlier incarnation only debt is repaid.
+                let back = if epoch == self.key() { held - used } else { (held - used).min(owed) };
+                self.level = (self.level + back * i128::from(per_ms)).min(full.max(self.level));
             }
             Some(Rule::Unlimited { .. }) if epoch != self.key() && used > held => {
                 // An overrun of an earlier epoch is repaid in the running one, which has no bounds.
@@ -231,6 +251,7 @@ impl Balance {
                 self.repay(used - held);
             }
             Some(Rule::Unlimited { .. } | Rule::Concurrency { .. }) => {}
+            None if self.is_bucket => self.bucket_debt = (owed + used - held).max(0),
             Some(Rule::Period { .. }) | None if used <= held => {
                 // A refund repays debt first, whichever epoch it is of, in the epoch of the hold.
                 let repaid = owed.min(held - used);
@@ -252,6 +273,7 @@ impl Balance {
     fn show(&mut self) {
         let (held, spent) = self.usage.get(&self.key()).copied().unwrap_or_default();
         (self.held, self.spent) = (held, spent);
+        self.held_in_all = self.usage.values().map(|(held, _)| held).sum();
         self.available = self.free();
         self.debt = self.owed();
         self.gives = match &self.rule {

@@ -9,7 +9,7 @@ use holdfast_ledger::command::{
 };
 use holdfast_ledger::ids::{LimitId, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
-use holdfast_ledger::plan::{Level, Limit, Plan, Route, Rule, TenantRecord};
+use holdfast_ledger::plan::{Level, Limit, Plan, Route, Rule, Shape, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 
@@ -578,11 +578,10 @@ impl Model {
         self.units.keys().cloned().collect()
     }
 
-    /// The legs of reservations that hold: lineage, amount, start of the epoch.
-    pub fn open_legs(&self) -> Vec<(LineageKey, u64, Option<u64>)> {
+    /// The legs of reservations that hold: lineage and amount.
+    pub fn open_legs(&self) -> Vec<(LineageKey, u64)> {
         let open = self.reservations.iter().filter(|reservation| reservation.receipt.ended_at_ms.is_none());
-        let legs = open.flat_map(|reservation| reservation.legs.iter().zip(&reservation.receipt.legs));
-        legs.map(|((key, amount), (_, _, _, epoch))| (key.clone(), *amount, *epoch)).collect()
+        open.flat_map(|reservation| reservation.legs.iter().cloned()).collect()
     }
 
     /// A reservation as it stands at a time.
@@ -603,7 +602,10 @@ impl Model {
                 Happening::Era(at) => {
                     let rule = self.rule_in(&self.eras[*at], key);
                     if rule != last {
-                        facts.push((*when, Fact::Rule(rule.clone())));
+                        let era = &self.eras[*at];
+                        let shape = era.plan.limit(&key.limit).map(|limit| &limit.shape);
+                        let is_bucket = matches!(shape, Some(Shape::Bucket { .. }));
+                        facts.push((*when, Fact::Rule(rule.clone(), is_bucket)));
                         last = rule;
                     }
                 }

@@ -53,13 +53,14 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
     text +=
         &format!("  - {{ name: other, match: {{ route: \"*\" }}, hold_ttl: 10s, hold_ttl_max: 1d{most} }}\n");
     text += "limits:\n";
-    let mut any = false;
-    for (at, (name, unit, scope, kind)) in LIMITS.iter().enumerate() {
-        if !kinds.random_bool(0.35) && (any || at + 1 < LIMITS.len()) {
+    let chosen: Vec<_> = LIMITS.iter().filter(|_| kinds.random_bool(0.35)).collect();
+    let chosen = if chosen.is_empty() { vec![&LIMITS[3]] } else { chosen };
+    for (at, (name, unit, scope, kind)) in chosen.iter().enumerate() {
+        let rule = rule(kind, &mut kinds, &mut amounts, scale);
+        // Now and then a variant withdraws a limit, but never all of them.
+        if at > 0 && amounts.random_ratio(1, 8) {
             continue;
         }
-        any = true;
-        let rule = rule(kind, &mut kinds, &mut amounts, scale);
         text += &format!("  {name}: {{ unit: {unit}, scope: {scope}, {rule} }}\n");
     }
     text += "tiers: { gold: { limits: {} }, lead: { limits: {} } }\n";
@@ -99,7 +100,11 @@ fn rule(kind: &str, kinds: &mut ChaCha8Rng, amounts: &mut ChaCha8Rng, scale: Sca
         "concurrency" if unlimited => "concurrency: unlimited".to_owned(),
         "concurrency" => format!("concurrency: {}", amounts.random_range(0..6)),
         _ => {
-            let every = ["5s", "20s", "day", "month", "lifetime"][kinds.random_range(0..5)];
+            let mut every = ["5s", "20s", "day", "month", "lifetime"][kinds.random_range(0..5)];
+            if every != "lifetime" && amounts.random_ratio(1, 5) {
+                // A change of the period, for the end of the running one.
+                every = ["7s", "20s", "day", "month"][amounts.random_range(0..4)];
+            }
             let carry = kinds.random_ratio(1, 3) && every != "lifetime";
             let keeps_debt = kinds.random_ratio(3, 4) || every == "lifetime";
             let limit = scale.amount(amounts, 100);

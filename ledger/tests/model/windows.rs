@@ -15,10 +15,10 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
     let mut rules: Vec<(u64, Option<Pace>)> = Vec::new();
     for (when, fact) in facts {
         match fact {
-            Fact::Rule(Some(Rule::Bucket { amount, per_ms, burst })) => {
+            Fact::Rule(Some(Rule::Bucket { amount, per_ms, burst }), _) => {
                 rules.push((*when, Some((i128::from(*amount), i128::from(*per_ms), i128::from(*burst)))));
             }
-            Fact::Rule(_) => rules.push((*when, None)),
+            Fact::Rule(..) => rules.push((*when, None)),
             Fact::Hold(id, amount) => {
                 held.insert(*id, i128::from(*amount));
                 moves.push((*when, i128::from(*amount)));

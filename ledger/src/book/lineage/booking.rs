@@ -86,6 +86,7 @@ impl Lineage {
     /// The current account pays for an overrun on a closed one, as far as it can.
     fn repay_from_current(&mut self, over: u128) {
         if self.is_unlimited() {
+            self.earlier_repaid += over.min(self.earlier_debt());
             self.current.columns.granted += over;
             self.current.columns.overdraft_repaid += over;
             take(&mut self.debt, over, "debt");
