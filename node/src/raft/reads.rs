@@ -63,9 +63,9 @@ impl<R: AsyncRuntime> Reads<R> {
     /// was committed before.
     pub(super) async fn barrier(&self, deadline: R::Instant) -> Result<(), ReadError> {
         let waiting = self.waiting.fetch_add(1, Ordering::AcqRel);
-        let result = self.wait(waiting, deadline).await;
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        result
+        // A caller that goes away drops the call in the middle: the count must not stay behind.
+        let _counted = Counted(&self.waiting);
+        self.wait(waiting, deadline).await
     }
 
     async fn wait(&self, waiting: usize, deadline: R::Instant) -> Result<(), ReadError> {
@@ -78,6 +78,15 @@ impl<R: AsyncRuntime> Reads<R> {
             Ok(result) => result.unwrap_or(Err(ReadError::Stopping)),
             Err(_) => Err(ReadError::TimedOut),
         }
+    }
+}
+
+/// One reader among those who wait, for as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
