@@ -29,6 +29,7 @@ mod raft;
 mod signals;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use openraft_rt::watch::WatchReceiver;
@@ -60,25 +61,40 @@ pub enum StartMode {
     Join,
 }
 
+/// How a node is started, beyond its configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartOptions {
+    /// How it comes to its cluster.
+    pub mode: StartMode,
+    /// A file that every applied entry is recorded in, for those who check a cluster from outside.
+    pub applied_log: Option<PathBuf>,
+}
+
+impl From<StartMode> for StartOptions {
+    fn from(mode: StartMode) -> Self {
+        StartOptions { mode, applied_log: None }
+    }
+}
+
 /// Runs a node until `shutdown` is ready or the node fails. Blocks the calling thread.
 ///
 /// # Errors
 /// Why it did not start, or what ended it. After `shutdown` an orderly stop gives `Ok`.
 pub fn serve(
     config: &NodeConfig,
-    mode: StartMode,
+    options: impl Into<StartOptions>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Fatal> {
     let ports = Ports::bind(config)?;
-    Running::start(config, ports, mode)?.run_until(shutdown)
+    Running::start(config, ports, options)?.run_until(shutdown)
 }
 
 /// As [`serve`], until SIGTERM or Ctrl-C.
 ///
 /// # Errors
 /// As [`serve`].
-pub fn serve_until_signal(config: &NodeConfig, mode: StartMode) -> Result<(), Fatal> {
-    serve(config, mode, async {
+pub fn serve_until_signal(config: &NodeConfig, options: impl Into<StartOptions>) -> Result<(), Fatal> {
+    serve(config, options, async {
         match asked_to_stop().await {
             Ok(signal) => tracing::info!(signal, "asked to stop"),
             Err(error) => {
@@ -104,15 +120,20 @@ impl Running {
     ///
     /// # Errors
     /// Why it did not start. Nothing runs then.
-    pub fn start(config: &NodeConfig, ports: Ports, mode: StartMode) -> Result<Running, Fatal> {
+    pub fn start(
+        config: &NodeConfig,
+        ports: Ports,
+        options: impl Into<StartOptions>,
+    ) -> Result<Running, Fatal> {
+        let options = options.into();
         let addresses = ports.addresses().clone();
         let version = env!("CARGO_PKG_VERSION");
-        tracing::info!(version, ?mode, "starting: {}", config.one_line());
+        tracing::info!(version, mode = ?options.mode, "starting: {}", config.one_line());
         let Ports { client, peer, http, .. } = ports;
         let data = DataDirectory::open(config)?;
         let runtime = client_runtime()?;
         let on = runtime.handle();
-        let (node, raft) = raft::start(config, mode, &addresses, peer, &data, Box::new(NoEffects), on)?;
+        let (node, raft) = raft::start(config, &options, &addresses, peer, &data, Box::new(NoEffects), on)?;
         let (stop, stopped) = watch::channel(false);
         let cx = Arc::new(Context {
             node: node.clone(),

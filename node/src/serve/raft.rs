@@ -1,25 +1,27 @@
 //! Raft's thread, as the configuration wants it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
 use super::data::DataDirectory;
-use super::{Addresses, Fatal, StartMode};
+use super::{Addresses, Fatal, StartMode, StartOptions};
 use crate::clock::RealClock;
 use crate::config::NodeConfig;
 use crate::limits::{HAND_OVER_POLL, HAND_OVER_TIMEOUT};
 use crate::raft::grpc::GrpcTransport;
 use crate::raft::host::{RaftThread, TokioNode};
 use crate::raft::{self, FoundingMember, NodeParts, Offload, RaftSettings, StartError, SyncDrive};
+use crate::recording::Recording;
 use crate::replica::EffectSink;
 use crate::storage::log::LogConfig;
 
 /// Starts Raft on its own thread and serves the peers on `listener`.
 pub(super) fn start(
     config: &NodeConfig,
-    mode: StartMode,
+    options: &StartOptions,
     addresses: &Addresses,
     listener: std::net::TcpListener,
     data: &DataDirectory,
@@ -32,13 +34,13 @@ pub(super) fn start(
         peer_address: addresses.peer.clone(),
         client_address: addresses.client.clone(),
         http_address: addresses.http.clone(),
-        mode: raft_mode(config, mode, addresses),
+        mode: raft_mode(config, options.mode, addresses),
         settings: settings(config),
         log: log(config),
         disk: data.disk(),
         transport: Arc::new(GrpcTransport),
         clock: Arc::new(RealClock),
-        effects,
+        effects: recorded(effects, options.applied_log.as_deref())?,
         offload: Offload::Threads,
         sync: SyncDrive::Thread,
     };
@@ -46,6 +48,15 @@ pub(super) fn start(
         StartError::Settings(_) | StartError::NotAFounder(_) => Fatal::Start(error.to_string()),
         _ => Fatal::Data { directory: config.data_dir.display().to_string(), problem: error.to_string() },
     })
+}
+
+/// The sink of effects, with the applied log before it where one is asked for.
+fn recorded(effects: Box<dyn EffectSink>, applied_log: Option<&Path>) -> Result<Box<dyn EffectSink>, Fatal> {
+    let Some(path) = applied_log else { return Ok(effects) };
+    match Recording::open(path, effects) {
+        Ok(recording) => Ok(Box::new(recording)),
+        Err(error) => Err(Fatal::Start(format!("the applied log {}: {error}", path.display()))),
+    }
 }
 
 fn raft_mode(config: &NodeConfig, mode: StartMode, addresses: &Addresses) -> raft::StartMode {

@@ -2,11 +2,11 @@
 
 use std::net::TcpListener;
 
-use holdfast_node::serve::{Ports, Running, StartMode};
+use holdfast_node::serve::{Ports, Running, StartMode, StartOptions};
 use holdfast_proto::v1;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::cluster::{Cluster, config, eventually};
+use crate::cluster::{Cluster, apart, config, eventually};
 
 async fn http_get(address: &str, path: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -175,4 +175,19 @@ async fn a_node_alone_can_be_stopped_and_started_again() {
         cluster.stop(0);
         cluster.start(0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applied_entries_are_recorded_where_that_is_asked_for() {
+    let mut cluster = Cluster::found(1, |_| {});
+    cluster.leader().await;
+    cluster.stop(0);
+    let path = cluster.configs[0].data_dir.join("applied");
+    let options = StartOptions { mode: StartMode::Normal, applied_log: Some(path.clone()) };
+    let ports = Ports::bind(&cluster.configs[0]).unwrap();
+    cluster.nodes[0] = Some(apart(|| Running::start(&cluster.configs[0], ports, options).unwrap()));
+    cluster.leader().await;
+    let before = std::fs::metadata(&path).unwrap().len();
+    crate::client::publish(cluster.channel(0), crate::client::PLAN).await;
+    assert!(std::fs::metadata(&path).unwrap().len() > before);
 }
