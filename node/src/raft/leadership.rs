@@ -115,9 +115,9 @@ impl<R: AsyncRuntime> Leadership<R> {
     /// The voter to hand leadership to: reachable, with the most of the log, and of those the one whose
     /// clock is nearest the members' median.
     pub(crate) fn successor(&self) -> Option<NodeId> {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let matched = metrics.replication.as_ref()?;
+        // Copied out: whoever looks at the metrics a second time while Raft's core waits to write them
+        // stands still, and the core with it.
+        let matched = self.raft.metrics().borrow_watched().replication.clone()?;
         let samples = self.shared.clock.samples();
         let voters = self.shared.voters();
         let others = || voters.iter().copied().filter(|id| *id != self.shared.me());
