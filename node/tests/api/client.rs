@@ -7,6 +7,8 @@ use holdfast_proto::{ErrorReason, Failure, v1};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::cluster::eventually;
+
 pub const PLAN: &str = include_str!("../../../scripts/plans/three-level.yaml");
 
 pub type Ledger = v1::ledger_client::LedgerClient<Channel>;
@@ -49,11 +51,21 @@ pub fn settle(id: &str, operation: &str, tokens: u64) -> v1::SettleRequest {
     v1::SettleRequest { id: id.into(), operation: operation.into(), actual: Some(tokens_of(tokens)) }
 }
 
-/// Publishes a plan, whatever was in force.
+/// Publishes a plan, whatever was in force. A leader may be too new to stamp, and then has done nothing.
 pub async fn publish(channel: Channel, document: &str) -> v1::PublishResponse {
     let request =
         v1::PublishRequest { expected_generation: None, document: document.into(), actor: "test".into() };
-    Plans::new(channel).publish(request).await.unwrap().into_inner()
+    eventually("the plan is published", async || {
+        match Plans::new(channel.clone()).publish(request.clone()).await {
+            Ok(published) => Some(published.into_inner()),
+            Err(status) => {
+                let failure = failure(&status);
+                assert!(failure.reason.is_retryable() && failure.reason.has_no_side_effects(), "{failure}");
+                None
+            }
+        }
+    })
+    .await
 }
 
 /// The receipt in an answer.
