@@ -24,7 +24,9 @@ impl Book {
         row.operation = Some(start.operation.clone());
         row.started_at_ms = now_ms;
         row.expires_at_ms = now_ms.saturating_add(deadline_ms);
-        self.set_state(slot, State::Started);
+        row.state = State::Started;
+        self.derived.tally.leave(State::Reserved);
+        self.derived.tally.enter(State::Started);
         self.schedule_reservation(slot);
         Ok(self.answer_with(slot))
     }

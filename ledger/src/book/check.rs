@@ -102,23 +102,27 @@ pub(crate) fn check_equation(columns: &Columns, place: &dyn Fn() -> String) -> O
 
 /// C3: every column but `available` and `reserved` only grows.
 fn check_growth(before: &Columns, after: &Columns, place: &dyn Fn() -> String) -> Option<Violation> {
-    let pairs = [
-        ("opening", before.opening, after.opening),
-        ("refilled", before.refilled, after.refilled),
-        ("granted", before.granted, after.granted),
-        ("corrected", before.corrected, after.corrected),
-        ("shards_back", before.shards_back, after.shards_back),
-        ("moved_in", before.moved_in, after.moved_in),
-        ("rule_raise", before.rule_raise, after.rule_raise),
-        ("forgiven", before.forgiven, after.forgiven),
-        ("overdraft_issued", before.overdraft_issued, after.overdraft_issued),
-        ("spent", before.spent, after.spent),
-        ("to_shards", before.to_shards, after.to_shards),
-        ("carried_forward", before.carried_forward, after.carried_forward),
-        ("forfeited", before.forfeited, after.forfeited),
-        ("overdraft_repaid", before.overdraft_repaid, after.overdraft_repaid),
-    ];
-    let (name, before, after) = pairs.into_iter().find(|(_, before, after)| after < before)?;
+    let grew = after.opening >= before.opening
+        && after.refilled >= before.refilled
+        && after.granted >= before.granted
+        && after.corrected >= before.corrected
+        && after.shards_back >= before.shards_back
+        && after.moved_in >= before.moved_in
+        && after.rule_raise >= before.rule_raise
+        && after.forgiven >= before.forgiven
+        && after.overdraft_issued >= before.overdraft_issued
+        && after.spent >= before.spent
+        && after.to_shards >= before.to_shards
+        && after.carried_forward >= before.carried_forward
+        && after.forfeited >= before.forfeited
+        && after.overdraft_repaid >= before.overdraft_repaid;
+    if grew { None } else { find_shrunk(before, after, place) }
+}
+
+fn find_shrunk(before: &Columns, after: &Columns, place: &dyn Fn() -> String) -> Option<Violation> {
+    let before = before.named().into_iter().zip(after.named());
+    let mut pairs = before.filter(|((name, _), _)| !matches!(*name, "available" | "reserved"));
+    let ((name, before), (_, after)) = pairs.find(|((_, before), (_, after))| after < before)?;
     Some(Violation {
         rule: ViolatedRule::C3,
         place: place(),

@@ -8,7 +8,7 @@ use crate::book::bytes::RowBytes;
 use crate::book::table::Row;
 use crate::ids::{OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
-use crate::unit::{Amounts, Unit};
+use crate::unit::Amounts;
 
 impl ReservationRow {
     /// The state at an instant, whether or not a timer has come first.
@@ -89,20 +89,21 @@ impl Book {
 }
 
 fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
-    for unit in Unit::ALL {
-        out.put_option(amounts.get(unit));
+    let mask = amounts.iter().fold(0, |mask, (unit, _)| mask | 1 << unit as u8);
+    out.put_u8(mask);
+    for (_, amount) in amounts.iter() {
+        out.put_u64(amount);
     }
 }
 
 impl Row for ReservationRow {
     const TAG: u8 = 3;
 
-    fn write(&self, out: &mut RowBytes) {
+    fn write_fixed(&self, out: &mut RowBytes) {
         out.put_u128(self.id.0);
         out.put_bytes(&self.request_digest);
         out.put_u64(self.generation);
         out.put_u8(self.tier as u8);
-        out.put_u8(self.state as u8);
         write_amounts(&self.reserved, out);
         out.put_u32(self.legs.len() as u32);
         for leg in &self.legs {
@@ -112,8 +113,15 @@ impl Row for ReservationRow {
         }
         out.put_u64(self.reserved_at_ms);
         out.put_u64(self.reserved_revision);
-        out.put_u64(self.expires_at_ms);
         out.put_u64(self.grace_ms);
+        out.put_text(self.subject.tenant.as_str());
+        out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
+        out.put_text(self.subject.route.as_str());
+    }
+
+    fn write(&self, out: &mut RowBytes) {
+        out.put_u8(self.state as u8);
+        out.put_u64(self.expires_at_ms);
         out.put_u64(self.started_at_ms);
         out.put_u64(self.unknown_at_ms);
         out.put_u8(u8::from(self.ended.is_some()));
@@ -124,15 +132,14 @@ impl Row for ReservationRow {
             write_amounts(&ended.actual, out);
             write_amounts(&ended.debt, out);
         }
-        out.put_text(self.subject.tenant.as_str());
-        out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
-        out.put_text(self.subject.route.as_str());
         out.put_optional_text(self.operation.as_ref().map(OperationId::as_str));
     }
 }
 
 impl Row for Tombstone {
     const TAG: u8 = 4;
+
+    fn write_fixed(&self, _out: &mut RowBytes) {}
 
     fn write(&self, out: &mut RowBytes) {
         out.put_u128(self.id.0);

@@ -16,15 +16,20 @@ pub(crate) trait Row: Clone {
     /// Tells rows of different tables apart in the digest.
     const TAG: u8;
 
-    /// Writes every stored field. Two rows write the same bytes only if they are equal.
+    /// Writes the fields that never change while the row stands. They are hashed once.
+    fn write_fixed(&self, out: &mut RowBytes);
+
+    /// Writes every other stored field. Two rows write the same bytes, fixed and not, only if they are equal.
     fn write(&self, out: &mut RowBytes);
 }
 
 #[derive(Clone, Debug)]
 struct Slot<R> {
     row: R,
-    /// The hash that the table's sum contains for this row.
+    /// The hash that the table's sum contains for this row; 0: not hashed yet.
     hash: u128,
+    /// The hash of the fields that never change; part of what `hash` is over.
+    fixed: u128,
     dirty: bool,
 }
 
@@ -117,7 +122,7 @@ impl<R: Row> Table<R> {
         if segment.slots.len() <= place {
             segment.slots.resize_with(place + 1, || None);
         }
-        segment.slots[place] = Some(Slot { row, hash: 0, dirty: true });
+        segment.slots[place] = Some(Slot { row, hash: 0, fixed: 0, dirty: true });
         segment.used += 1;
         self.len += 1;
         self.dirty.push(slot);
@@ -147,7 +152,10 @@ impl<R: Row> Table<R> {
                 continue;
             };
             let Some(entry) = entry.as_mut().filter(|entry| entry.dirty) else { continue };
-            let hash = hash_row(slot, &entry.row, bytes);
+            if entry.hash == 0 {
+                entry.fixed = hash_fixed(slot, &entry.row, bytes);
+            }
+            let hash = hash_row(entry.fixed, &entry.row, bytes);
             self.sum = self.sum.wrapping_sub(entry.hash).wrapping_add(hash);
             entry.hash = hash;
             entry.dirty = false;
@@ -166,7 +174,10 @@ impl<R: Row> Table<R> {
     /// The sum computed from all rows, for audits.
     pub(crate) fn sum_in_full(&self) -> u128 {
         let mut bytes = RowBytes::default();
-        self.iter().fold(0, |sum, (slot, row)| u128::wrapping_add(sum, hash_row(slot, row, &mut bytes)))
+        self.iter().fold(0, |sum, (slot, row)| {
+            let fixed = hash_fixed(slot, row, &mut bytes);
+            u128::wrapping_add(sum, hash_row(fixed, row, &mut bytes))
+        })
     }
 }
 
@@ -190,10 +201,17 @@ fn split(slot: u32) -> (usize, usize) {
     (slot as usize / SEGMENT_ROWS, slot as usize % SEGMENT_ROWS)
 }
 
-fn hash_row<R: Row>(slot: u32, row: &R, bytes: &mut RowBytes) -> u128 {
+fn hash_fixed<R: Row>(slot: u32, row: &R, bytes: &mut RowBytes) -> u128 {
     bytes.clear();
     bytes.put_u8(R::TAG);
     bytes.put_u32(slot);
+    row.write_fixed(bytes);
+    xxh3_128(bytes.as_slice())
+}
+
+fn hash_row<R: Row>(fixed: u128, row: &R, bytes: &mut RowBytes) -> u128 {
+    bytes.clear();
+    bytes.put_u128(fixed);
     row.write(bytes);
     xxh3_128(bytes.as_slice())
 }

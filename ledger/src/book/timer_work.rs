@@ -69,10 +69,11 @@ impl Book {
     pub(crate) fn make_unknown(&mut self, slot: u32) {
         let now_ms = self.header.clock_ms;
         let row = self.reservations.get_mut(slot);
+        self.derived.tally.leave(row.state);
+        row.state = State::UsageUnknown;
+        self.derived.tally.enter(row.state);
         row.unknown_at_ms = now_ms;
-        let id = row.id;
-        self.derived.unknown.insert((now_ms, id));
-        self.set_state(slot, State::UsageUnknown);
+        self.derived.unknown.insert((now_ms, row.id));
     }
 
     /// If the usage deadline has passed without a timer entry, the reservation is unknown from now on.
@@ -83,25 +84,19 @@ impl Book {
         }
     }
 
-    pub(crate) fn set_state(&mut self, slot: u32, state: State) {
-        let row = self.reservations.get_mut(slot);
-        self.derived.tally.leave(row.state);
-        row.state = state;
-        self.derived.tally.enter(state);
-    }
-
     /// Ends a reservation whose legs were ended. Gives its last receipt.
     pub(crate) fn end(&mut self, slot: u32, state: State, actual: Amounts, debt: Amounts) -> Arc<Receipt> {
         let (at_ms, revision) = (self.header.clock_ms, self.header.revision);
-        let id = self.reservations.get(slot).id;
-        let forget_at_ms = self.forget_at_ms(id);
-        self.set_state(slot, state);
+        let forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
         let row = self.reservations.get_mut(slot);
+        self.derived.tally.leave(row.state);
+        self.derived.tally.enter(state);
+        row.state = state;
         row.ended = Some(Box::new(Ended { at_ms, revision, forget_at_ms, actual, debt }));
         if row.unknown_at_ms != 0 {
-            self.derived.unknown.remove(&(row.unknown_at_ms, id));
+            self.derived.unknown.remove(&(row.unknown_at_ms, row.id));
         }
-        self.schedule_reservation(slot);
+        self.derived.reservation_timers.schedule(forget_at_ms, slot);
         let receipt = self.receipt_of(slot);
         self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
         receipt

@@ -37,9 +37,11 @@ impl Book {
 
     /// Puts away what a change of a lineage left in the sink.
     pub(crate) fn put_away(&mut self, lineage: u32) {
-        for account in std::mem::take(&mut self.derived.sink.closed) {
-            let slot = self.closed.insert(ClosedAccount { lineage, account });
-            self.derived.add_closed(&self.closed, slot);
+        if !self.derived.sink.closed.is_empty() {
+            for account in std::mem::take(&mut self.derived.sink.closed) {
+                let slot = self.closed.insert(ClosedAccount { lineage, account });
+                self.derived.add_closed(&self.closed, slot);
+            }
         }
         if !self.derived.sink.statements.is_empty() {
             let statements = std::mem::take(&mut self.derived.sink.statements);
@@ -55,6 +57,9 @@ impl Book {
 
     /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
+        if lineage.past_used == lineage.archived_used {
+            return 0;
+        }
         (lineage.epoch_first..lineage.current.number)
             .filter_map(|number| self.derived.closed_slot(&self.closed, slot, number))
             .map(|closed| self.closed.get(closed).account.columns.reserved)
@@ -77,43 +82,44 @@ impl Book {
     /// Ends the legs of a reservation whose lineages were touched: of each unit what `actual` says is spent.
     /// Gives the debt that remains per unit, the largest of each.
     pub(crate) fn end_legs(&mut self, slot: u32, actual: &Amounts) -> Amounts {
-        let (id, legs) = {
-            let row = self.reservations.get_mut(slot);
-            (row.id, std::mem::take(&mut row.legs))
-        };
+        let id = self.reservations.get(slot).id;
         let mut debts = Amounts::NONE;
-        for leg in &legs {
-            let debt = self.end_leg(leg, actual, id);
+        for place in 0..self.reservations.get(slot).legs.len() {
+            let leg = self.reservations.get(slot).legs[place];
+            let debt = self.end_leg(&leg, actual, id);
             if debt > 0 {
                 let unit = self.lineages.get(leg.lineage).unit;
                 let debt = u64::try_from(debt).unwrap_or(u64::MAX).max(debts.get(unit).unwrap_or(0));
                 debts.set(unit, Some(debt));
             }
         }
-        self.reservations.get_mut(slot).legs = legs;
         debts
     }
 
     fn end_leg(&mut self, leg: &Leg, actual: &Amounts, id: ReservationId) -> u128 {
         let row = self.lineages.get_mut(leg.lineage);
-        // Slots are held while the operation runs and never spent.
-        let spent = if row.unit == Unit::Slots { 0 } else { actual.get(row.unit).unwrap_or(0) };
         let unit = row.unit;
-        if row.current.number == leg.account {
+        // Slots are held while the operation runs and never spent.
+        let spent = if unit == Unit::Slots { 0 } else { actual.get(unit).unwrap_or(0) };
+        self.derived.tally.held_by_legs[unit as usize] -= u128::from(leg.amount);
+        let debt = if row.current.number == leg.account {
             row.settle_current(leg.amount, spent, id, &mut self.derived.sink);
+            row.debt
         } else {
-            let closed = match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
-                Some(closed) => closed,
-                None => panic!("{} has no account {}", row.key, leg.account),
-            };
-            self.note_closed(closed);
-            let row = self.lineages.get_mut(leg.lineage);
-            let account = &mut self.closed.get_mut(closed).account;
-            row.settle_closed(account, leg.amount, spent, id, &mut self.derived.sink);
-        }
-        let held = &mut self.derived.tally.held_by_legs[unit as usize];
-        *held -= u128::from(leg.amount);
+            self.end_closed_leg(leg, spent, id)
+        };
         self.put_away(leg.lineage);
-        self.lineages.get(leg.lineage).debt
+        debt
+    }
+
+    fn end_closed_leg(&mut self, leg: &Leg, spent: u64, id: ReservationId) -> u128 {
+        let Some(closed) = self.derived.closed_slot(&self.closed, leg.lineage, leg.account) else {
+            panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account);
+        };
+        self.note_closed(closed);
+        let row = self.lineages.get_mut(leg.lineage);
+        let account = &mut self.closed.get_mut(closed).account;
+        row.settle_closed(account, leg.amount, spent, id, &mut self.derived.sink);
+        row.debt
     }
 }

@@ -88,6 +88,28 @@ impl Columns {
         moved.iter().any(|column| *column != 0) || self.overdraft_issued != 0 || self.overdraft_repaid != 0
     }
 
+    /// Every column, in the order of [`Columns::named`].
+    pub(crate) fn values(&self) -> [u128; 16] {
+        [
+            self.opening,
+            self.refilled,
+            self.granted,
+            self.corrected,
+            self.shards_back,
+            self.moved_in,
+            self.rule_raise,
+            self.forgiven,
+            self.overdraft_issued,
+            self.available,
+            self.reserved,
+            self.spent,
+            self.to_shards,
+            self.carried_forward,
+            self.forfeited,
+            self.overdraft_repaid,
+        ]
+    }
+
     /// Every column with its name, in one fixed order.
     pub(crate) fn named(&self) -> [(&'static str, u128); 16] {
         [
@@ -219,7 +241,12 @@ fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_u64(account.generation);
     out.put_option(account.epoch_start_ms);
     out.put_u32(account.legs);
-    for (_, column) in account.columns.named() {
+    // Most columns of most accounts are 0: only the others are written, after a mask that says which.
+    let columns = account.columns.values();
+    let mask =
+        columns.iter().enumerate().fold(0, |mask, (bit, column)| mask | u32::from(*column != 0) << bit);
+    out.put_u32(mask);
+    for column in columns.into_iter().filter(|column| *column != 0) {
         out.put_u128(column);
     }
 }
@@ -237,9 +264,13 @@ pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
 impl Row for Lineage {
     const TAG: u8 = 1;
 
+    fn write_fixed(&self, out: &mut RowBytes) {
+        out.put_u8(self.unit as u8);
+        write_key(&self.key, out);
+    }
+
     fn write(&self, out: &mut RowBytes) {
         write_account(&self.current, out);
-        out.put_u8(self.unit as u8);
         out.put_u8(self.kind as u8);
         write_rule(self.rule.as_ref(), out);
         let ladder = self
@@ -262,15 +293,17 @@ impl Row for Lineage {
         out.put_u128(self.archived_used);
         out.put_u32(self.legs);
         out.put_option(self.drop_at_ms);
-        write_key(&self.key, out);
     }
 }
 
 impl Row for ClosedAccount {
     const TAG: u8 = 2;
 
-    fn write(&self, out: &mut RowBytes) {
+    fn write_fixed(&self, out: &mut RowBytes) {
         out.put_u32(self.lineage);
+    }
+
+    fn write(&self, out: &mut RowBytes) {
         write_account(&self.account, out);
     }
 }
