@@ -69,8 +69,8 @@ pub struct Receipt {
     pub tier: Tier,
     /// What was reserved, per unit.
     pub reserved: Amounts,
-    /// The accounts it is held on.
-    pub legs: Vec<LegReceipt>,
+    /// The accounts it is held on. Shared by receipts that say the same, which are most of one subject.
+    pub legs: Arc<[LegReceipt]>,
     /// Book time of admission, ms.
     pub reserved_at_ms: u64,
     /// The revision that admitted it.

@@ -295,7 +295,7 @@ pub struct ReservationRow {
     /// What was reserved.
     pub reserved: Amounts,
     /// Where.
-    pub legs: Box<[Leg]>,
+    pub legs: Arc<[Leg]>,
     /// Book time of admission, ms.
     pub reserved_at_ms: u64,
     /// The revision that admitted it.

@@ -2,9 +2,11 @@
 
 use smallvec::SmallVec;
 
-use crate::answer::{Answer, Refusal, State, Tier};
+use std::sync::Arc;
+
+use crate::answer::{Answer, LegReceipt, Refusal, State, Tier};
 use crate::apply::invalid;
-use crate::book::{Ask, Book, Found, Path, PlanVersion, judge, open_lineage};
+use crate::book::{Ask, Book, Found, Kept, Path, PlanVersion, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
@@ -68,6 +70,7 @@ impl Book {
         let unopened = self.touch_path(path, &amounts)?;
         let tier = self.judge_path(path, &amounts, &unopened)?;
         let legs = self.hold_path(path, &amounts, unopened);
+        let (legs, leg_receipts) = self.share_legs(path, &legs);
         let now_ms = self.header.clock_ms;
         let row = ReservationRow {
             id: reserve.id,
@@ -87,7 +90,7 @@ impl Book {
             unknown_at_ms: 0,
             ended: None,
         };
-        let slot = self.reservations.insert(row);
+        let slot = self.reservations.insert(Kept { row, leg_receipts });
         self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
@@ -125,7 +128,7 @@ impl Book {
     fn find_leg(&self, path: &mut Path, place: usize) {
         let leg = &mut path.legs[place];
         let known = leg.slot.and_then(|slot| self.lineages.find(slot));
-        if known.is_some_and(|row| std::sync::Arc::ptr_eq(&row.key, &leg.key)) {
+        if known.is_some_and(|row| Arc::ptr_eq(&row.key, &leg.key)) {
             return;
         }
         leg.slot = self.derived.find_lineage(&self.lineages, &leg.key);
@@ -164,8 +167,21 @@ impl Book {
         self.freezes.get(&of_tenant).or_else(|| self.freezes.get(&of_user))
     }
 
+    /// The legs of the path's last reservation if they are the same, else these.
+    fn share_legs(&self, path: &mut Path, legs: &[Leg]) -> (Arc<[Leg]>, Arc<[LegReceipt]>) {
+        let same = path.last.as_ref().filter(|(known, receipts)| {
+            **known == *legs
+                && receipts.iter().zip(legs).all(|(receipt, leg)| self.says_the_same(receipt, leg))
+        });
+        if let Some(same) = same {
+            return same.clone();
+        }
+        let shared = (Arc::from(legs), legs.iter().map(|leg| self.leg_receipt(leg)).collect());
+        path.last.insert(shared).clone()
+    }
+
     /// Holds what was found to fit.
-    fn hold_path(&mut self, path: &mut Path, amounts: &Amounts, unopened: Unopened) -> Box<[Leg]> {
+    fn hold_path(&mut self, path: &mut Path, amounts: &Amounts, unopened: Unopened) -> SmallVec<[Leg; 8]> {
         for (place, lineage) in unopened {
             let slot = self.lineages.insert(*lineage);
             self.derived.add_lineage(&self.lineages, slot);
@@ -180,7 +196,7 @@ impl Book {
             legs.push(Leg { lineage: slot, account: row.current.number, amount });
             self.derived.tally.held_by_legs[leg.unit as usize] += u128::from(amount);
         }
-        legs.into_boxed_slice()
+        legs
     }
 }
 

@@ -69,7 +69,7 @@ impl Book {
         let mut tally = crate::book::derived::Tally::default();
         for (slot, row) in self.reservations.iter() {
             tally.enter(row.state);
-            for leg in &row.legs {
+            for leg in row.legs.iter() {
                 let sums = by_account.entry((leg.lineage, leg.account)).or_default();
                 sums.legs += 1;
                 if row.state.is_open() {

@@ -11,11 +11,12 @@ use crate::book::check::Touched;
 use crate::book::hash::{hash_id, hash_names, hash_pair};
 use crate::book::lineage::Sink;
 use crate::book::paths::Paths;
+use crate::book::reservation::Kept;
 use crate::book::table::Table;
 use crate::book::timers::Timers;
 use crate::event::Effect;
 use crate::ids::{ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
-use crate::record::{ClosedAccount, Lineage, LineageKey, ReservationRow, Tombstone};
+use crate::record::{ClosedAccount, Lineage, LineageKey, Tombstone};
 
 /// What stands under a reservation id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub(crate) struct Derived {
 impl Derived {
     pub(crate) fn find_id(
         &self,
-        reservations: &Table<ReservationRow>,
+        reservations: &Table<Kept>,
         tombstones: &Table<Tombstone>,
         id: ReservationId,
     ) -> Option<Found> {
@@ -106,12 +107,7 @@ impl Derived {
         })
     }
 
-    pub(crate) fn add_id(
-        &mut self,
-        reservations: &Table<ReservationRow>,
-        tombstones: &Table<Tombstone>,
-        found: Found,
-    ) {
+    pub(crate) fn add_id(&mut self, reservations: &Table<Kept>, tombstones: &Table<Tombstone>, found: Found) {
         let entry = entry_of(found);
         let id = id_of(reservations, tombstones, entry);
         self.ids.insert_unique(hash_id(id), entry, |entry| hash_id(id_of(reservations, tombstones, *entry)));
@@ -120,7 +116,7 @@ impl Derived {
     /// Takes an id out of the index. Call it while the row still stands.
     pub(crate) fn remove_id(
         &mut self,
-        reservations: &Table<ReservationRow>,
+        reservations: &Table<Kept>,
         tombstones: &Table<Tombstone>,
         id: ReservationId,
         found: Found,
@@ -188,7 +184,7 @@ fn entry_of(found: Found) -> u32 {
     }
 }
 
-fn id_of(reservations: &Table<ReservationRow>, tombstones: &Table<Tombstone>, entry: u32) -> ReservationId {
+fn id_of(reservations: &Table<Kept>, tombstones: &Table<Tombstone>, entry: u32) -> ReservationId {
     match entry & TOMBSTONE {
         0 => reservations.get(entry).id,
         _ => tombstones.get(entry & !TOMBSTONE).id,

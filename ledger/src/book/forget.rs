@@ -23,7 +23,7 @@ impl Book {
         self.derived.remove_id(&self.reservations, &self.tombstones, id, Found::Reservation(slot));
         let row = self.reservations.remove(slot);
         self.derived.tally.leave(row.state);
-        for leg in &row.legs {
+        for leg in row.legs.iter() {
             self.forget_leg(leg);
         }
         true
@@ -36,18 +36,19 @@ impl Book {
     }
 
     fn forget_leg(&mut self, leg: &Leg) {
-        self.note_lineage(leg.lineage);
+        let now_ms = self.header.clock_ms;
         let row = self.lineages.get_mut(leg.lineage);
         row.legs -= 1;
+        let last = row.legs == 0;
         if row.current.number == leg.account {
             row.current.legs -= 1;
         } else {
             self.forget_closed_leg(leg);
         }
-        let row = self.lineages.get(leg.lineage);
-        if row.legs == 0 {
-            let at_ms = drop_time_ms(row, self.header.clock_ms);
-            self.lineages.get_mut(leg.lineage).drop_at_ms = Some(at_ms);
+        if last {
+            let row = self.lineages.get_mut(leg.lineage);
+            let at_ms = drop_time_ms(row, now_ms);
+            row.drop_at_ms = Some(at_ms);
             self.derived.lineage_timers.schedule(at_ms, leg.lineage);
         }
     }

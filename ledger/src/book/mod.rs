@@ -10,7 +10,7 @@ use crate::ids::{RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
-use crate::record::{ClosedAccount, Freeze, Header, Lineage, ReservationRow, Tombstone};
+use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
 
 mod audit;
 mod bytes;
@@ -48,6 +48,7 @@ pub(crate) use generations::{PlanVersion, find_limit};
 pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
+pub(crate) use reservation::Kept;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
 
 /// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
@@ -61,7 +62,7 @@ pub struct Book {
     pub(crate) calendars: calendars::Calendars,
     pub(crate) lineages: table::Table<Lineage>,
     pub(crate) closed: table::Table<ClosedAccount>,
-    pub(crate) reservations: table::Table<ReservationRow>,
+    pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
     pub(crate) events: VecDeque<Arc<Event>>,

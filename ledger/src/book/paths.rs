@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use crate::answer::LegReceipt;
 use crate::book::generations::PlanVersion;
 use crate::book::hash::hash_names;
 use crate::command::Request;
 use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::limits::PATHS_MAX;
 use crate::plan::{Level, Limit};
-use crate::record::{Lane, LineageKey, Subject};
+use crate::record::{Lane, Leg, LineageKey, Subject};
 use crate::unit::Unit;
 
 /// A leg of a path.
@@ -33,6 +34,9 @@ pub(crate) struct Path {
     pub(crate) subject: Arc<Subject>,
     /// Sorted by limit id, as the plan's limits are.
     pub(crate) legs: Vec<PathLeg>,
+    /// The legs of the last reservation on the path, and what its receipts say of them: the next one shares
+    /// them if it holds the same amounts on the same accounts.
+    pub(crate) last: Option<(Arc<[Leg]>, Arc<[LegReceipt]>)>,
 }
 
 impl Path {
@@ -53,7 +57,7 @@ impl Path {
                 unit: limit.unit,
             })
             .collect();
-        Some(Path { route, subject, legs })
+        Some(Path { route, subject, legs, last: None })
     }
 }
 

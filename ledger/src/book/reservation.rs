@@ -1,5 +1,6 @@
 //! Reservations: their rows, what a time makes of their state, and their receipts.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::answer::{LegReceipt, Receipt, State};
@@ -9,6 +10,28 @@ use crate::book::table::Row;
 use crate::ids::{OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
 use crate::unit::Amounts;
+
+/// A reservation in the book: its row, and what its receipts say of its legs.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) row: ReservationRow,
+    /// Follows from the row's legs; at hand because every receipt needs it, and shared because most are alike.
+    pub(crate) leg_receipts: Arc<[LegReceipt]>,
+}
+
+impl Deref for Kept {
+    type Target = ReservationRow;
+
+    fn deref(&self) -> &ReservationRow {
+        &self.row
+    }
+}
+
+impl DerefMut for Kept {
+    fn deref_mut(&mut self) -> &mut ReservationRow {
+        &mut self.row
+    }
+}
 
 impl ReservationRow {
     /// The state at an instant, whether or not a timer has come first.
@@ -45,20 +68,28 @@ impl Book {
         }
     }
 
+    /// What a receipt says of a leg.
+    pub(crate) fn leg_receipt(&self, leg: &Leg) -> LegReceipt {
+        let lineage = self.lineages.get(leg.lineage);
+        let account = self.account(leg);
+        LegReceipt {
+            limit: lineage.key.limit.clone(),
+            level: lineage.key.level(),
+            unit: lineage.unit,
+            amount: leg.amount,
+            generation: account.generation,
+            epoch_start_ms: account.epoch_start_ms,
+        }
+    }
+
+    /// Whether a receipt of before says of a leg what one of now would.
+    pub(crate) fn says_the_same(&self, known: &LegReceipt, leg: &Leg) -> bool {
+        let account = self.account(leg);
+        known.generation == account.generation && known.epoch_start_ms == account.epoch_start_ms
+    }
+
     /// The receipt of a reservation, with its state at an instant.
-    pub(crate) fn receipt(&self, row: &ReservationRow, at_ms: u64) -> Receipt {
-        let legs = row.legs.iter().map(|leg| {
-            let lineage = self.lineages.get(leg.lineage);
-            let account = self.account(leg);
-            LegReceipt {
-                limit: lineage.key.limit.clone(),
-                level: lineage.key.level(),
-                unit: lineage.unit,
-                amount: leg.amount,
-                generation: account.generation,
-                epoch_start_ms: account.epoch_start_ms,
-            }
-        });
+    pub(crate) fn receipt(&self, row: &Kept, at_ms: u64) -> Receipt {
         let ended = row.ended.as_deref();
         Receipt {
             id: row.id,
@@ -70,7 +101,7 @@ impl Book {
             generation: row.generation,
             tier: row.tier,
             reserved: row.reserved,
-            legs: legs.collect(),
+            legs: Arc::clone(&row.leg_receipts),
             reserved_at_ms: row.reserved_at_ms,
             reserved_revision: row.reserved_revision,
             expires_at_ms: row.expires_at_ms,
@@ -96,7 +127,7 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     }
 }
 
-impl Row for ReservationRow {
+impl Row for Kept {
     const TAG: u8 = 3;
 
     fn write_fixed(&self, out: &mut RowBytes) {
@@ -106,7 +137,7 @@ impl Row for ReservationRow {
         out.put_u8(self.tier as u8);
         write_amounts(&self.reserved, out);
         out.put_u32(self.legs.len() as u32);
-        for leg in &self.legs {
+        for leg in self.legs.iter() {
             out.put_u32(leg.lineage);
             out.put_u32(leg.account);
             out.put_u64(leg.amount);

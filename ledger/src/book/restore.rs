@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::answer::LegReceipt;
 use crate::book::events::hash_event;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
-use crate::book::{Book, Found};
+use crate::book::{Book, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, RestoreError};
-use crate::record::{ReservationRow, Subject, Tombstone};
+use crate::record::{Leg, ReservationRow, Subject, Tombstone};
+
+/// Legs, and what receipts say of them.
+type SharedLegs = (Arc<[Leg]>, Arc<[LegReceipt]>);
 
 /// A book that is being restored.
 #[derive(Default)]
@@ -17,6 +21,8 @@ struct Restoring {
     book: Book,
     /// Subjects are shared by their reservations, as in the book that was saved.
     subjects: BTreeMap<Arc<Subject>, Arc<Subject>>,
+    /// So are legs and what receipts say of them, each subject's last ones.
+    legs: BTreeMap<Arc<Subject>, SharedLegs>,
 }
 
 impl Book {
@@ -130,7 +136,7 @@ impl Restoring {
     fn add_reservation(&mut self, slot: u32, mut row: ReservationRow) -> Result<(), RestoreError> {
         let id = row.id;
         self.check_new_id(id)?;
-        for leg in &row.legs {
+        for leg in row.legs.iter() {
             let book = &mut self.book;
             let dangling = || RestoreError::Dangling(format!("reservation {id}"));
             let lineage = book.lineages.find(leg.lineage).ok_or_else(dangling)?;
@@ -145,17 +151,29 @@ impl Restoring {
         let shared =
             self.subjects.entry(Arc::clone(&row.subject)).or_insert_with(|| Arc::clone(&row.subject));
         row.subject = Arc::clone(shared);
+        let (legs, leg_receipts) = self.share_legs(&row);
+        row.legs = legs;
         let book = &mut self.book;
         book.derived.tally.enter(row.state);
         if row.unknown_at_ms != 0 && row.ended.is_none() {
             book.derived.unknown.insert((row.unknown_at_ms, id));
         }
-        if !book.reservations.insert_at(slot, row) {
+        if !book.reservations.insert_at(slot, Kept { row, leg_receipts }) {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
         book.derived.add_id(&book.reservations, &book.tombstones, Found::Reservation(slot));
         book.schedule_reservation(slot);
         Ok(())
+    }
+
+    fn share_legs(&mut self, row: &ReservationRow) -> SharedLegs {
+        if let Some(known) = self.legs.get(&row.subject).filter(|(legs, _)| *legs == row.legs) {
+            return known.clone();
+        }
+        let leg_receipts = row.legs.iter().map(|leg| self.book.leg_receipt(leg)).collect();
+        let shared = (Arc::clone(&row.legs), leg_receipts);
+        self.legs.insert(Arc::clone(&row.subject), shared.clone());
+        shared
     }
 
     fn add_tombstone(&mut self, slot: u32, row: Tombstone) -> Result<(), RestoreError> {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::book::generations::PlanVersion;
+use crate::book::reservation::Kept;
 use crate::book::table::TableSnapshot;
 use crate::book::{Book, FreezeKey};
 use crate::event::Event;
 use crate::ids::TenantId;
 use crate::plan::Calendar;
 use crate::query::TenantVersion;
-use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, ReservationRow, Tombstone};
+use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, Tombstone};
 
 /// A book frozen at a revision.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct BookSnapshot {
     calendars: BTreeMap<Arc<Calendar>, Arc<Vec<u64>>>,
     lineages: TableSnapshot<Lineage>,
     closed: TableSnapshot<ClosedAccount>,
-    reservations: TableSnapshot<ReservationRow>,
+    reservations: TableSnapshot<Kept>,
     tombstones: TableSnapshot<Tombstone>,
     freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
     events: VecDeque<Arc<Event>>,
@@ -72,7 +73,8 @@ impl BookSnapshot {
         });
         let lineages = self.lineages.iter().map(|(slot, row)| Record::Lineage(slot, Box::new(row.clone())));
         let closed = self.closed.iter().map(|(slot, row)| Record::ClosedAccount(slot, Box::new(row.clone())));
-        let reservations = self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.clone()));
+        let reservations =
+            self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.row.clone()));
         let tombstones = self.tombstones.iter().map(|(slot, row)| Record::Tombstone(slot, *row));
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));

@@ -8,7 +8,7 @@ use crate::book::{Book, Uncovered};
 use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::limits::{DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
-use crate::record::{Ended, ReservationRow};
+use crate::record::Ended;
 use crate::unit::Amounts;
 
 /// Stale timers that are passed over in search of the next live one.
@@ -25,6 +25,11 @@ impl Book {
         });
         let mut due = due.into_iter();
         while let Some(slot) = due.next() {
+            if self.reservations.get(slot).ended.is_some() {
+                // Forgetting moves no amounts: there is nothing to check.
+                self.derived.work.forgotten += u32::from(self.forget(slot));
+                continue;
+            }
             if self.serve(slot).is_err() {
                 // The leader owes bounds of epochs: this timer and the rest wait for them.
                 for slot in std::iter::once(slot).chain(due) {
@@ -50,9 +55,7 @@ impl Book {
                 self.make_unknown(slot);
                 self.derived.work.unknown += 1;
             }
-            _ => {
-                self.derived.work.forgotten += u32::from(self.forget(slot));
-            }
+            _ => {}
         }
         Ok(())
     }
@@ -117,7 +120,7 @@ impl Book {
     pub(crate) fn clean_timers(&mut self) {
         let reservations = &self.reservations;
         self.derived.reservation_timers.clean(reservations.len(), |slot, due_ms| {
-            reservations.find(slot).and_then(ReservationRow::due_ms) == Some(due_ms)
+            reservations.find(slot).and_then(|row| row.due_ms()) == Some(due_ms)
         });
         let lineages = &self.lineages;
         self.derived.lineage_timers.clean(lineages.len(), |slot, due_ms| {
@@ -130,7 +133,7 @@ impl Book {
         let derived = &self.derived;
         let next = [
             derived.reservation_timers.next_live_ms(STALE_LOOK_MAX, |slot, due_ms| {
-                self.reservations.find(slot).and_then(ReservationRow::due_ms) == Some(due_ms)
+                self.reservations.find(slot).and_then(|row| row.due_ms()) == Some(due_ms)
             }),
             derived.tombstone_timers.next_live_ms(STALE_LOOK_MAX, |_, _| true),
             derived.lineage_timers.next_live_ms(STALE_LOOK_MAX, |slot, due_ms| {
