@@ -70,7 +70,7 @@ fn receipt() -> Answer {
         generation: 3,
         tier: Tier::Normal,
         reserved: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 600),
-        legs,
+        legs: legs.into(),
         reserved_at_ms: 1_800_000_000_000,
         reserved_revision: 12_345_678,
         expires_at_ms: 1_800_000_030_000,

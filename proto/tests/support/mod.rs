@@ -250,7 +250,7 @@ impl Random {
             generation: self.number(),
             tier: self.one_of(&TIERS),
             reserved: self.amounts(),
-            legs: self.list(7, Random::leg_receipt),
+            legs: self.list(7, Random::leg_receipt).into(),
             reserved_at_ms: self.number(),
             reserved_revision: self.number(),
             expires_at_ms: self.number(),
