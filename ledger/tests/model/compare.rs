@@ -6,7 +6,8 @@ use holdfast_ledger::plan::Rule;
 use holdfast_ledger::{Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
-use crate::naive::{Model, No, Sketch, Verdict};
+use crate::naive::Model;
+use crate::verdict::{No, Sketch, Verdict};
 
 /// The parts of a receipt that the model has too.
 pub fn sketch_of(receipt: &Receipt) -> Sketch {

@@ -11,11 +11,15 @@ mod decide;
 mod drive;
 mod epochs;
 mod equation;
+mod history;
 mod lineage;
 mod naive;
 mod plans;
+mod publish;
+mod rows;
 mod script;
 mod shrink;
+mod verdict;
 mod windows;
 
 use std::collections::BTreeSet;

@@ -4,132 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_ledger::answer::{Reason, State, Tier};
-use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
-};
-use holdfast_ledger::ids::{LimitId, OperationId, RouteName, TenantId, UserId};
+use holdfast_ledger::command::{Command, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
-use holdfast_ledger::plan::{Level, Limit, Plan, Route, Rule, Shape, TenantRecord};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::plan::{Level, Plan, Route, Rule};
+use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 
 use crate::decide::{actual_of, hit, key_of, legs_of, reason_rank, tier_of};
-use crate::lineage::{Balance, Fact};
-
-/// What the model says of a command; the parts of an answer that the spec fixes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Receipt(Box<Sketch>),
-    Tombstone,
-    Published { generation: u64, changed: bool },
-    Unfrozen { changed: bool },
-    Done,
-    Invalid,
-    Conflict(State),
-    WrongState(State),
-    NotFound,
-    IdTooOld(u64),
-    IdInFuture(u64),
-    GenerationMismatch(u64),
-    Rejected(Box<No>),
-}
-
-/// The parts of a rejection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct No {
-    pub generation: u64,
-    pub limit: LimitId,
-    pub level: Level,
-    pub unit: Unit,
-    pub reason: Reason,
-    /// What would have to fit for an admission; cases for waiting are tried out on these.
-    pub asks: Vec<(LineageKey, u64)>,
-    /// Nobody knows when a slot comes back: the wait is a hint.
-    pub hint: bool,
-}
-
-/// The parts of a receipt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sketch {
-    pub state: State,
-    pub generation: u64,
-    pub route: RouteName,
-    pub tier: Tier,
-    pub reserved: Amounts,
-    /// Limit, amount, generation, start of the epoch.
-    pub legs: Vec<(LimitId, u64, u64, Option<u64>)>,
-    pub reserved_at_ms: u64,
-    pub reserved_revision: u64,
-    pub expires_at_ms: u64,
-    pub operation: Option<OperationId>,
-    pub started_at_ms: Option<u64>,
-    pub actual: Option<Amounts>,
-    pub ended_at_ms: Option<u64>,
-    pub debt: Amounts,
-}
-
-#[derive(Clone, Debug)]
-struct Reservation {
-    id: ReservationId,
-    digest: [u8; 32],
-    request: Request,
-    route: Route,
-    grace_ms: u64,
-    legs: Vec<(LineageKey, u64)>,
-    /// `state` as it was set; what time makes of it is worked out.
-    receipt: Sketch,
-    forget_at_ms: Option<u64>,
-}
-
-impl Reservation {
-    fn state_at(&self, now: u64) -> State {
-        let expiry = self.receipt.expires_at_ms;
-        match self.receipt.state {
-            State::Reserved if now >= expiry + self.grace_ms => State::Expired,
-            State::Reserved if now >= expiry => State::Expiring,
-            State::Started if now >= expiry => State::UsageUnknown,
-            state => state,
-        }
-    }
-
-    fn sketch(&self, now: u64) -> Verdict {
-        let mut receipt = self.receipt.clone();
-        receipt.state = self.state_at(now);
-        Verdict::Receipt(Box::new(receipt))
-    }
-}
-
-/// Something that concerns balances.
-#[derive(Clone, Debug)]
-enum Happening {
-    /// An era begins, by its place in the list.
-    Era(usize),
-    /// A reservation took or gave back.
-    Leg(LineageKey, Fact),
-}
-
-/// What holds from one publish to the next.
-#[derive(Clone, Debug)]
-struct Era {
-    generation: u64,
-    plan: Arc<Plan>,
-    records: BTreeMap<TenantId, Arc<TenantRecord>>,
-}
+use crate::lineage::Fact;
+use crate::rows::{Era, Happening, Reservation};
+use crate::verdict::{No, Sketch, Verdict, words_for};
 
 /// The model.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub clock_ms: u64,
     pub revision: u64,
-    floor_ms: u64,
-    eras: Vec<Era>,
-    reservations: Vec<Reservation>,
+    pub floor_ms: u64,
+    pub eras: Vec<Era>,
+    pub reservations: Vec<Reservation>,
     /// Id, and when it is forgotten.
     tombstones: Vec<(ReservationId, u64)>,
-    frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
+    pub frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
     /// Everything that ever happened to any lineage, in order.
-    log: Vec<(u64, Happening)>,
-    units: BTreeMap<LineageKey, Unit>,
+    pub log: Vec<(u64, Happening)>,
+    pub units: BTreeMap<LineageKey, Unit>,
     /// Which rules were met, so that a run can say that it met them all.
     pub seen: BTreeSet<&'static str>,
 }
@@ -143,7 +43,7 @@ impl Model {
         self.eras.last().map(|era| &era.plan)
     }
 
-    fn window_ms(&self) -> u64 {
+    pub fn window_ms(&self) -> u64 {
         self.plan().map_or(ID_WINDOW_MS, |plan| plan.id_window_ms)
     }
 
@@ -365,11 +265,6 @@ impl Model {
         Some(Verdict::Rejected(Box::new(No { generation, limit, level, unit, reason, asks, hint })))
     }
 
-    /// Whether amounts that did not fit would fit at a later time, if nothing else happened until then.
-    pub fn fits(&self, asks: &[(LineageKey, u64)], at_ms: u64) -> bool {
-        asks.iter().all(|(key, amount)| hit(&self.balance(key, at_ms), *amount).is_none())
-    }
-
     fn start(&mut self, start: &Start) -> Verdict {
         let now = self.clock_ms;
         let Some(at) = self.find(start.id) else { return self.missing(start.id) };
@@ -500,190 +395,5 @@ impl Model {
             }
             Some(_) => Verdict::WrongState(state),
         }
-    }
-
-    fn publish(&mut self, publish: &PublishPlan) -> Verdict {
-        let generation = self.generation();
-        // What is in force already is no change, whatever was expected: so the repeat of a publish whose answer was lost is answered.
-        if self.plan().is_some_and(|plan| **plan == *publish.plan) {
-            return Verdict::Published { generation, changed: false };
-        }
-        if publish.expected_generation.is_some_and(|expected| expected != generation) {
-            return Verdict::GenerationMismatch(generation);
-        }
-        let records = self.eras.last().map(|era| era.records.clone()).unwrap_or_default();
-        self.open_era(Arc::clone(&publish.plan), records)
-    }
-
-    fn set_tenant(&mut self, set: &SetTenant) -> Verdict {
-        let generation = self.generation();
-        if set.expected_generation.is_some_and(|expected| expected != generation) {
-            return Verdict::GenerationMismatch(generation);
-        }
-        let Some(era) = self.eras.last() else { return Verdict::Invalid };
-        if set.record.as_ref().is_some_and(|record| !era.plan.check_record(record).is_empty()) {
-            return Verdict::Invalid;
-        }
-        let (plan, mut records) = (Arc::clone(&era.plan), era.records.clone());
-        let before = match &set.record {
-            Some(record) => records.insert(set.tenant.clone(), Arc::clone(record)),
-            None => records.remove(&set.tenant),
-        };
-        if before == set.record {
-            return Verdict::Published { generation, changed: false };
-        }
-        self.open_era(plan, records)
-    }
-
-    fn open_era(&mut self, plan: Arc<Plan>, records: BTreeMap<TenantId, Arc<TenantRecord>>) -> Verdict {
-        let generation = self.generation() + 1;
-        self.log.push((self.clock_ms, Happening::Era(self.eras.len())));
-        self.eras.push(Era { generation, plan, records });
-        self.floor_ms = self.floor_ms.max(self.clock_ms.saturating_sub(self.window_ms()));
-        Verdict::Published { generation, changed: true }
-    }
-
-    fn unfreeze(&mut self, unfreeze: &Unfreeze) -> Verdict {
-        let key = (unfreeze.tenant.clone(), unfreeze.user.clone(), unfreeze.route.clone());
-        Verdict::Unfrozen { changed: self.frozen.remove(&key) }
-    }
-
-    /// The rule of a lineage in an era.
-    fn rule_in(&self, era: &Era, key: &LineageKey) -> Option<Rule> {
-        let limit = era.plan.limit(&key.limit)?;
-        let set = key.tenant.as_ref().and_then(|tenant| era.records.get(tenant)).map(Arc::as_ref);
-        let record = key.tenant.as_ref().and_then(|tenant| era.plan.record_for(tenant, set));
-        Some(era.plan.effective_rule(limit, record, key.user.as_ref()))
-    }
-
-    /// The generation in which a lineage's rule last changed.
-    fn rule_generation(&self, key: &LineageKey) -> u64 {
-        let mut last = (0, None);
-        for era in &self.eras {
-            let rule = self.rule_in(era, key);
-            if rule != last.1 {
-                last = (era.generation, rule);
-            }
-        }
-        last.0
-    }
-
-    /// A lineage at a time, from everything that ever happened to it.
-    pub fn balance(&self, key: &LineageKey, at_ms: u64) -> Balance {
-        Balance::of(&self.facts(key), at_ms)
-    }
-
-    /// Every lineage that anything happened to.
-    pub fn keys(&self) -> Vec<LineageKey> {
-        self.units.keys().cloned().collect()
-    }
-
-    /// The legs of reservations that hold: lineage and amount.
-    pub fn open_legs(&self) -> Vec<(LineageKey, u64)> {
-        let open = self.reservations.iter().filter(|reservation| reservation.receipt.ended_at_ms.is_none());
-        open.flat_map(|reservation| reservation.legs.iter().cloned()).collect()
-    }
-
-    /// A reservation as it stands at a time.
-    pub fn reservation(&self, id: ReservationId, at_ms: u64) -> Option<Sketch> {
-        let found = self.reservations.iter().find(|reservation| reservation.id == id)?;
-        match found.sketch(at_ms.max(self.clock_ms)) {
-            Verdict::Receipt(sketch) => Some(*sketch),
-            _ => None,
-        }
-    }
-
-    /// Everything that happened to a lineage, changes of its rule included.
-    pub fn facts(&self, key: &LineageKey) -> Vec<(u64, Fact)> {
-        let mut facts = Vec::new();
-        let mut last = None;
-        for (when, happening) in &self.log {
-            match happening {
-                Happening::Era(at) => {
-                    let rule = self.rule_in(&self.eras[*at], key);
-                    if rule != last {
-                        let era = &self.eras[*at];
-                        let shape = era.plan.limit(&key.limit).map(|limit| &limit.shape);
-                        let is_bucket = matches!(shape, Some(Shape::Bucket { .. }));
-                        facts.push((*when, Fact::Rule(rule.clone(), is_bucket)));
-                        last = rule;
-                    }
-                }
-                Happening::Leg(of, fact) if of == key => facts.push((*when, fact.clone())),
-                Happening::Leg(..) => {}
-            }
-        }
-        facts
-    }
-
-    /// The tenant's and the user's lineages that the plan in force gives without further keys, for comparing quotas.
-    pub fn lineages_of(&self, tenant: &TenantId, user: Option<&UserId>) -> Vec<(Limit, LineageKey)> {
-        let Some(plan) = self.plan() else { return Vec::new() };
-        let plain = |limit: &&Limit| !limit.scope.route && !limit.scope.model && !limit.scope.region;
-        let mut found = Vec::new();
-        for limit in plan.limits.iter().filter(plain) {
-            let (tenant, user) = match (limit.scope.level, user) {
-                (Level::Global, _) => (None, None),
-                (Level::Tenant, _) => (Some(tenant.clone()), None),
-                (Level::User, Some(user)) => (Some(tenant.clone()), Some(user.clone())),
-                (Level::User, None) => continue,
-            };
-            let limit_id = limit.id.clone();
-            let key = LineageKey {
-                limit: limit_id,
-                tenant,
-                user,
-                route: None,
-                model: None,
-                region: None,
-                lane: Lane::Enforced,
-            };
-            found.push((limit.clone(), key));
-        }
-        found
-    }
-}
-
-/// The words under which a verdict is counted as met.
-fn words_for(verdict: &Verdict) -> Vec<&'static str> {
-    match verdict {
-        Verdict::Receipt(sketch) => {
-            let state = match sketch.state {
-                State::Reserved => "reserved",
-                State::Started => "started",
-                State::Expiring => "expiring",
-                State::Expired => "expired",
-                State::Released => "released",
-                State::UsageUnknown => "unknown",
-                State::Settled => "settled",
-                State::SettledWithDebt => "settled with debt",
-            };
-            let tier = match sketch.tier {
-                Tier::Normal => "tier normal",
-                Tier::DegradedLight => "tier light",
-                Tier::DegradedHeavy => "tier heavy",
-            };
-            vec![state, tier]
-        }
-        Verdict::Tombstone => vec!["tombstone"],
-        Verdict::Published { .. } => vec!["published"],
-        Verdict::Unfrozen { .. } => vec!["unfrozen"],
-        Verdict::Done => vec![],
-        Verdict::Invalid => vec!["invalid"],
-        Verdict::Conflict(_) => vec!["conflict"],
-        Verdict::WrongState(State::Expiring) => vec!["wrong state", "expiring"],
-        Verdict::WrongState(State::Expired) => vec!["wrong state", "expired"],
-        Verdict::WrongState(_) => vec!["wrong state"],
-        Verdict::NotFound => vec!["not found"],
-        Verdict::IdTooOld(_) => vec!["id too old"],
-        Verdict::IdInFuture(_) => vec!["id in future"],
-        Verdict::GenerationMismatch(_) => vec!["generation mismatch"],
-        Verdict::Rejected(no) => vec![match no.reason {
-            Reason::Frozen => "frozen",
-            Reason::NeverFits => "never fits",
-            Reason::Debt => "debt",
-            Reason::Held => "held",
-            Reason::Spent => "spent",
-        }],
     }
 }

@@ -1,0 +1,103 @@
+//! What the model says: the parts of answers that the spec fixes.
+
+use holdfast_ledger::answer::{Reason, State, Tier};
+use holdfast_ledger::ids::{LimitId, OperationId, RouteName};
+use holdfast_ledger::plan::Level;
+use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::{Amounts, Unit};
+
+/// What the model says of a command; the parts of an answer that the spec fixes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Receipt(Box<Sketch>),
+    Tombstone,
+    Published { generation: u64, changed: bool },
+    Unfrozen { changed: bool },
+    Done,
+    Invalid,
+    Conflict(State),
+    WrongState(State),
+    NotFound,
+    IdTooOld(u64),
+    IdInFuture(u64),
+    GenerationMismatch(u64),
+    Rejected(Box<No>),
+}
+
+/// The parts of a rejection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct No {
+    pub generation: u64,
+    pub limit: LimitId,
+    pub level: Level,
+    pub unit: Unit,
+    pub reason: Reason,
+    /// What would have to fit for an admission; cases for waiting are tried out on these.
+    pub asks: Vec<(LineageKey, u64)>,
+    /// Nobody knows when a slot comes back: the wait is a hint.
+    pub hint: bool,
+}
+
+/// The parts of a receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    pub state: State,
+    pub generation: u64,
+    pub route: RouteName,
+    pub tier: Tier,
+    pub reserved: Amounts,
+    /// Limit, amount, generation, start of the epoch.
+    pub legs: Vec<(LimitId, u64, u64, Option<u64>)>,
+    pub reserved_at_ms: u64,
+    pub reserved_revision: u64,
+    pub expires_at_ms: u64,
+    pub operation: Option<OperationId>,
+    pub started_at_ms: Option<u64>,
+    pub actual: Option<Amounts>,
+    pub ended_at_ms: Option<u64>,
+    pub debt: Amounts,
+}
+
+/// The words under which a verdict is counted as met.
+pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
+    match verdict {
+        Verdict::Receipt(sketch) => {
+            let state = match sketch.state {
+                State::Reserved => "reserved",
+                State::Started => "started",
+                State::Expiring => "expiring",
+                State::Expired => "expired",
+                State::Released => "released",
+                State::UsageUnknown => "unknown",
+                State::Settled => "settled",
+                State::SettledWithDebt => "settled with debt",
+            };
+            let tier = match sketch.tier {
+                Tier::Normal => "tier normal",
+                Tier::DegradedLight => "tier light",
+                Tier::DegradedHeavy => "tier heavy",
+            };
+            vec![state, tier]
+        }
+        Verdict::Tombstone => vec!["tombstone"],
+        Verdict::Published { .. } => vec!["published"],
+        Verdict::Unfrozen { .. } => vec!["unfrozen"],
+        Verdict::Done => vec![],
+        Verdict::Invalid => vec!["invalid"],
+        Verdict::Conflict(_) => vec!["conflict"],
+        Verdict::WrongState(State::Expiring) => vec!["wrong state", "expiring"],
+        Verdict::WrongState(State::Expired) => vec!["wrong state", "expired"],
+        Verdict::WrongState(_) => vec!["wrong state"],
+        Verdict::NotFound => vec!["not found"],
+        Verdict::IdTooOld(_) => vec!["id too old"],
+        Verdict::IdInFuture(_) => vec!["id in future"],
+        Verdict::GenerationMismatch(_) => vec!["generation mismatch"],
+        Verdict::Rejected(no) => vec![match no.reason {
+            Reason::Frozen => "frozen",
+            Reason::NeverFits => "never fits",
+            Reason::Debt => "debt",
+            Reason::Held => "held",
+            Reason::Spent => "spent",
+        }],
+    }
+}
