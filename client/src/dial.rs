@@ -21,6 +21,8 @@ use crate::link::{OpenError, status_text};
 pub(crate) struct Connecting {
     pub(crate) timeout: Duration,
     pub(crate) token: Option<MetadataValue<Ascii>>,
+    /// Most commands in one message of the batched stream.
+    pub(crate) batch_max: usize,
 }
 
 impl Connecting {
@@ -63,6 +65,10 @@ impl Dial {
 
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    pub(crate) fn batch_max(&self) -> usize {
+        self.connecting.batch_max
     }
 
     /// A connection, the one there is or a new one.

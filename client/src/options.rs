@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdfast_proto::FieldError;
+use holdfast_proto::limits::BATCH_COMMANDS_MAX;
 use tonic::metadata::MetadataValue;
 
 use crate::client::Client;
@@ -26,6 +27,7 @@ pub struct ClientBuilder {
     options: CallOptions,
     connect_timeout: Duration,
     token: Option<String>,
+    batch_max: usize,
 }
 
 impl ClientBuilder {
@@ -40,7 +42,16 @@ impl ClientBuilder {
             },
             connect_timeout: CONNECT_TIMEOUT,
             token: None,
+            batch_max: BATCH_COMMANDS_MAX,
         }
+    }
+
+    /// Most commands in one message of the batched stream: for measurements. At least 1, at most what
+    /// a member takes.
+    #[must_use]
+    pub fn batch_max(mut self, batch_max: usize) -> Self {
+        self.batch_max = batch_max.clamp(1, BATCH_COMMANDS_MAX);
+        self
     }
 
     /// How long a call may take in all, its retries included. See also [`Client::with_deadline`].
@@ -90,7 +101,11 @@ impl ClientBuilder {
                 Some(value)
             }
         };
-        Ok(Client::new(endpoints, Connecting { timeout: self.connect_timeout, token }, self.options))
+        Ok(Client::new(
+            endpoints,
+            Connecting { timeout: self.connect_timeout, token, batch_max: self.batch_max },
+            self.options,
+        ))
     }
 
     /// The client, once one of the endpoints has answered. Unavailable if none does within the deadline.

@@ -71,13 +71,14 @@ type Stream = (mpsc::Sender<v1::BatchRequest>, Streaming<v1::BatchResponse>);
 
 impl Link {
     pub(crate) fn new(dial: Arc<Dial>, queue: mpsc::Receiver<Submission>) -> Self {
+        let window = Window::new(dial.batch_max());
         Link {
             dial,
             queue,
             queue_is_open: true,
             waiting: VecDeque::new(),
             in_flight: InFlight::default(),
-            window: Window::default(),
+            window,
             timer: Box::pin(sleep_until(Instant::now())),
             timer_is_set: false,
             fresh: Vec::new(),
