@@ -83,8 +83,6 @@ pub struct Replica {
     generation: AtomicU64,
     clock_ms: AtomicU64,
     rules_version: AtomicU32,
-    /// `u64::MAX`: no timer.
-    next_timer_ms: AtomicU64,
 }
 
 impl Replica {
@@ -98,7 +96,6 @@ impl Replica {
             generation: AtomicU64::new(0),
             clock_ms: AtomicU64::new(0),
             rules_version: AtomicU32::new(0),
-            next_timer_ms: AtomicU64::new(u64::MAX),
         };
         replica.read(|book| replica.publish(book));
         replica
@@ -129,9 +126,10 @@ impl Replica {
         self.rules_version.load(Ordering::Acquire)
     }
 
-    /// When the leader should propose a tick at the latest, ms.
+    /// When the leader should propose a tick at the latest, ms. Looked up when it is asked for and not with
+    /// every entry: it goes through timers that have become stale, which under load are nearly all.
     pub fn next_timer_ms(&self) -> Option<u64> {
-        Some(self.next_timer_ms.load(Ordering::Acquire)).filter(|ms| *ms != u64::MAX)
+        self.read(Book::next_timer_ms)
     }
 
     /// The digests kept, oldest first.
@@ -183,7 +181,6 @@ impl Replica {
         self.generation.store(book.generation(), Ordering::Release);
         self.clock_ms.store(book.clock_ms(), Ordering::Release);
         self.rules_version.store(book.rules_version(), Ordering::Release);
-        self.next_timer_ms.store(book.next_timer_ms().unwrap_or(u64::MAX), Ordering::Release);
     }
 
     fn keep_digest(&self, digest: DigestAt) {
