@@ -18,7 +18,7 @@ pub struct Report {
     pub clients: u32,
     /// Clients of the library, each with its own stream.
     pub gateways: u32,
-    /// Most commands in one message.
+    /// Most commands in one message of a stream.
     pub batch: usize,
     /// Measured time.
     pub seconds: f64,

@@ -1,11 +1,13 @@
 //! `holdfast audit`: the account equation, checked by every member over its own book.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use holdfast_client::Client;
 use holdfast_proto::v1;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Cluster;
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, grouped, put_u64};
 use crate::settings::Settings;
@@ -23,15 +25,16 @@ struct Audited {
 
 /// Asks every member; fails if one finds a violation, does not answer, or holds another book at the same revision.
 pub async fn run(settings: &Settings) -> Outcome {
-    let cluster = Cluster::of(settings)?;
-    let list = cluster.members().await?;
+    let client = calls::client(settings)?;
+    let list = client.members().await.map_err(|error| calls::failure("members", error))?;
+    let deadline = settings.deadline;
     let tasks: Vec<_> = list
         .members
         .into_iter()
         .map(|member| {
-            let cluster = cluster.clone();
+            let client = client.clone();
             tokio::spawn(async move {
-                let answer = ask(&cluster, &member).await;
+                let answer = ask(&client, &member, deadline).await;
                 Audited { node_id: member.id, client: member.client_address, answer }
             })
         })
@@ -53,15 +56,10 @@ pub async fn run(settings: &Settings) -> Outcome {
     Err(Failure::failed(format!("the audit is not clean:\n  {}", problems.join("\n  "))))
 }
 
-async fn ask(cluster: &Cluster, member: &v1::Member) -> Outcome<v1::AuditResponse> {
-    let what = format!("audit of node {}", member.id);
-    cluster
-        .ask_member(&what, &member.client_address, async |call| {
-            // Each member's own book is meant, so that differing replicas show.
-            let request = call.request(v1::AuditRequest { stale: true });
-            v1::operations_client::OperationsClient::new(call.channel).audit(request).await
-        })
-        .await
+/// Each member's own book is meant, so that replicas that differ show.
+async fn ask(client: &Client, member: &v1::Member, deadline: Duration) -> Outcome<v1::AuditResponse> {
+    let pinned = calls::at_member(client, &member.client_address, deadline);
+    pinned.audit().await.map_err(|error| calls::failure(&format!("audit of node {}", member.id), error))
 }
 
 /// Everything that is not as it must be.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::plan;
-use crate::dev::{self, Running, Wanted};
+use crate::dev::{self, Running, StopSignal, Wanted};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, print};
 use crate::settings::Settings;
@@ -31,6 +31,9 @@ pub struct Args {
     /// No demo traffic
     #[arg(long)]
     no_traffic: bool,
+    /// Stop when standard input closes: for programs that must not leave a cluster behind
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
 }
 
 /// Runs until it is told to stop.
@@ -48,22 +51,32 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
     };
     let wanted = Wanted { data: args.data, nodes: args.nodes, port_base: args.port_base };
     eprintln!("holdfast dev: starting the nodes …");
-    let mut running = Running::start(&wanted, Some(document)).await?;
-    let outcome = serve(settings, &mut running).await;
+    let mut stop = StopSignal::listen(args.stop_with_stdin)?;
+    let mut running = Running::start(&wanted, document, &mut stop).await?;
+    let outcome = serve(settings, &mut running, &mut stop, args.no_traffic).await;
     eprintln!("holdfast dev: stopping …");
     running.stop().await;
     outcome
 }
 
-async fn serve(settings: &Settings, running: &mut Running) -> Outcome {
+async fn serve(
+    settings: &Settings,
+    running: &mut Running,
+    stop: &mut StopSignal,
+    no_traffic: bool,
+) -> Outcome {
     if settings.output.is_json() {
         print(&format!("{}\n", ready_line(running)))?;
     } else {
         print(&welcome(running))?;
     }
+    let traffic = !no_traffic && !settings.output.is_json();
+    let demo = dev::demo(running.client.clone(), traffic);
+    tokio::pin!(demo);
     loop {
         tokio::select! {
-            () = dev::asked_to_stop() => return Ok(()),
+            () = stop.asked() => return Ok(()),
+            failure = &mut demo => return Err(failure),
             death = running.fleet.death() => {
                 eprintln!("holdfast dev: {}", death.describe());
                 // Programs that drive us kill nodes on purpose and may start them again themselves.

@@ -5,7 +5,7 @@ use holdfast_proto::v1;
 use holdfast_proto::v1::history_entry::What;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{Cluster, Effect, answer_bytes_max};
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, grouped, put_u64};
 use crate::parse;
@@ -48,13 +48,8 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
         since_ms: args.since.map_or(0, |ms| at_ms().saturating_sub(ms)),
         entries_max: args.most,
     };
-    let answer = Cluster::of(settings)?
-        .ask("history", Effect::Reads, async |call| {
-            let request = call.request(request.clone());
-            let client = v1::history_client::HistoryClient::new(call.channel);
-            client.max_decoding_message_size(answer_bytes_max()).read(request).await
-        })
-        .await?;
+    let client = calls::client(settings)?;
+    let answer = client.history(request).await.map_err(|error| calls::failure("history", error))?;
     let mut document = Map::new();
     put_u64(&mut document, "node", answer.node_id);
     put_u64(&mut document, "complete_from_revision", answer.complete_from_revision);

@@ -3,7 +3,7 @@
 use holdfast_proto::v1;
 use serde_json::json;
 
-use crate::cluster::Cluster;
+use crate::calls;
 use crate::failure::Outcome;
 use crate::output::Rows;
 use crate::settings::Settings;
@@ -24,7 +24,8 @@ pub async fn run(settings: &Settings, command: Command) -> Outcome {
 }
 
 async fn list(settings: &Settings) -> Outcome {
-    let answer = Cluster::of(settings)?.members().await?;
+    let client = calls::client(settings)?;
+    let answer = client.members().await.map_err(|error| calls::failure("members", error))?;
     let leader = answer.leader.as_ref().map(|leader| leader.node_id);
     let members: Vec<_> = answer.members.iter().map(|member| member_document(member, leader)).collect();
     let document = json!({

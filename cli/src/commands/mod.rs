@@ -19,28 +19,40 @@ pub mod status;
 pub mod tenant;
 
 use crate::args::{Cli, Command};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
 
 /// Does what was asked.
-pub async fn run(cli: Cli) -> Outcome {
-    let settings = Settings::resolve(&cli.global)?;
+pub fn run(cli: Cli) -> Outcome {
+    let settings = &Settings::resolve(&cli.global)?;
     match cli.command {
-        Command::Dev(args) => dev::run(&settings, args).await,
-        Command::Serve(args) => serve::run(&settings, args).await,
-        Command::Plan(command) => plan::run(&settings, command).await,
-        Command::Tenant(command) => tenant::run(&settings, command).await,
-        Command::History(args) => history::run(&settings, args).await,
-        Command::Reserve(args) => reserve::run(&settings, args).await,
-        Command::Start(args) => start::run(&settings, args).await,
-        Command::Settle(args) => settle::run(&settings, args).await,
-        Command::Release(args) => release::run(&settings, args).await,
-        Command::Get(args) => get::run(&settings, args).await,
-        Command::Quota(args) => quota::run(&settings, args).await,
-        Command::Status(_) => status::run(&settings).await,
-        Command::Audit(_) => audit::run(&settings).await,
-        Command::Member(command) => member::run(&settings, command).await,
-        Command::Bench(args) => bench::run(&settings, args).await,
+        Command::Dev(args) => wait(dev::run(settings, args)),
+        // A node brings its own runtimes.
+        Command::Serve(args) => serve::run(settings, args),
+        Command::Plan(command) => wait(plan::run(settings, command)),
+        Command::Tenant(command) => wait(tenant::run(settings, command)),
+        Command::History(args) => wait(history::run(settings, args)),
+        Command::Reserve(args) => wait(reserve::run(settings, args)),
+        Command::Start(args) => wait(start::run(settings, args)),
+        Command::Settle(args) => wait(settle::run(settings, args)),
+        Command::Release(args) => wait(release::run(settings, args)),
+        Command::Get(args) => wait(get::run(settings, args)),
+        Command::Quota(args) => wait(quota::run(settings, args)),
+        Command::Status(_) => wait(status::run(settings)),
+        Command::Audit(_) => wait(audit::run(settings)),
+        Command::Member(command) => wait(member::run(settings, command)),
+        Command::Bench(args) => wait_on_one_thread(bench::run(settings, args)),
         Command::Completion(args) => completion::run(&args),
     }
+}
+
+/// For the load of a measurement: thousands of callers that wake each other cost less CPU on one thread.
+fn wait_on_one_thread(command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|e| Failure::failed(format!("cannot start: {e}")))?.block_on(command)
+}
+
+fn wait(command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|e| Failure::failed(format!("cannot start: {e}")))?.block_on(command)
 }

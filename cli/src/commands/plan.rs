@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use holdfast_client::Client;
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_proto::v1;
 use serde_json::{Map, json};
 
-use crate::cluster::{Cluster, Effect, answer_bytes_max};
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, put_u64};
 use crate::settings::Settings;
@@ -111,24 +112,19 @@ async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64
     if !problems.is_empty() {
         return Err(wrong_document(file, &problems).advise("Nothing was published; the plan in force stays."));
     }
-    let cluster = Cluster::of(settings)?;
-    let answer = publish(&cluster, document, expected_generation).await?;
+    let client = calls::client(settings)?;
+    let answer = publish(&client, &document, expected_generation).await?;
     published(settings, &answer, &format!("{}", file.display()))
 }
 
 /// Publishes a document.
 pub async fn publish(
-    cluster: &Cluster,
-    document: String,
+    client: &Client,
+    document: &str,
     expected_generation: Option<u64>,
 ) -> Outcome<v1::PublishResponse> {
-    let request = v1::PublishRequest { expected_generation, document, actor: actor() };
-    cluster
-        .ask("plan apply", Effect::Writes, async |call| {
-            let request = call.request(request.clone());
-            v1::plans_client::PlansClient::new(call.channel).publish(request).await
-        })
-        .await
+    let published = client.publish_plan(document, expected_generation, &actor()).await;
+    published.map_err(|error| calls::failure("plan apply", error))
 }
 
 /// Shows what a publish brought.
@@ -144,18 +140,12 @@ pub fn published(settings: &Settings, answer: &v1::PublishResponse, what: &str) 
 }
 
 /// A published plan.
-pub async fn get_plan(cluster: &Cluster, generation: Option<u64>) -> Outcome<v1::GetPlanResponse> {
-    cluster
-        .ask("plan get", Effect::Reads, async |call| {
-            let request = call.request(v1::GetPlanRequest { generation, stale: false });
-            let client = v1::plans_client::PlansClient::new(call.channel);
-            client.max_decoding_message_size(answer_bytes_max()).get(request).await
-        })
-        .await
+pub async fn get_plan(client: &Client, generation: Option<u64>) -> Outcome<v1::GetPlanResponse> {
+    client.plan(generation).await.map_err(|error| calls::failure("plan get", error))
 }
 
 async fn get(settings: &Settings, generation: Option<u64>) -> Outcome {
-    let answer = get_plan(&Cluster::of(settings)?, generation).await?;
+    let answer = get_plan(&calls::client(settings)?, generation).await?;
     if !settings.output.is_json() {
         return print(&answer.document);
     }
@@ -175,19 +165,11 @@ async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: O
         (Some(file), _) => Ref::Document(read_document(file)?),
         (None, to) => Ref::Generation(to.unwrap_or_default()),
     };
-    let side = |plan| Some(v1::PlanRef { plan: Some(plan) });
-    let request = v1::DiffPlansRequest {
-        from: side(Ref::Generation(from.unwrap_or_default())),
-        to: side(target),
-        stale: false,
-    };
-    let answer = Cluster::of(settings)?
-        .ask("plan diff", Effect::Reads, async |call| {
-            let request = call.request(request.clone());
-            let client = v1::plans_client::PlansClient::new(call.channel);
-            client.max_decoding_message_size(answer_bytes_max()).diff(request).await
-        })
-        .await?;
+    let side = |plan| v1::PlanRef { plan: Some(plan) };
+    let answer = calls::client(settings)?
+        .diff_plans(side(Ref::Generation(from.unwrap_or_default())), side(target))
+        .await
+        .map_err(|error| calls::failure("plan diff", error))?;
     let changes: Vec<_> = answer
         .changes
         .iter()

@@ -1,8 +1,6 @@
 //! `holdfast quota`: what a tenant or a user has used and has left.
 
-use holdfast_proto::v1;
-
-use crate::cluster::{Cluster, Effect};
+use crate::calls;
 use crate::failure::Outcome;
 use crate::settings::Settings;
 use crate::show::{quota_document, quota_text};
@@ -22,18 +20,12 @@ pub struct Args {
 
 /// Asks and shows.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let cluster = Cluster::of(settings)?;
-    let quota = cluster
-        .ask(&format!("quota of {}", args.tenant), Effect::Reads, async |call| {
-            let request = v1::GetQuotaRequest {
-                tenant: args.tenant.clone(),
-                user: args.user.clone(),
-                stale: args.stale,
-            };
-            let request = call.request(request);
-            v1::quotas_client::QuotasClient::new(call.channel).get_quota(request).await
-        })
-        .await?;
-    let document = quota_document(&args.tenant, args.user.as_deref(), &quota);
-    settings.output.show(&document, || quota_text(&quota))
+    let client = calls::client(settings)?;
+    let client = if args.stale { client.with_stale_reads() } else { client };
+    let user = args.user.as_deref();
+    let quota = client
+        .quota(&args.tenant, user)
+        .await
+        .map_err(|error| calls::failure(&format!("quota of {}", args.tenant), error))?;
+    settings.output.show(&quota_document(&args.tenant, user, &quota), || quota_text(&quota))
 }

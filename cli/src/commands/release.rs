@@ -1,10 +1,10 @@
 //! `holdfast release`: end a reservation that was not started, or close an id for ever.
 
+use holdfast_ledger::Command;
+use holdfast_ledger::command::Release;
 use holdfast_ledger::ids::ReservationId;
-use holdfast_proto::v1;
 
 use super::reservation;
-use crate::cluster::{Cluster, Effect};
 use crate::failure::Outcome;
 use crate::settings::Settings;
 
@@ -17,11 +17,6 @@ pub struct Args {
 
 /// Releases and shows the receipt.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let answer = Cluster::of(settings)?
-        .ask(&format!("release {}", args.id), Effect::Writes, async |call| {
-            let request = call.request(v1::ReleaseRequest { id: args.id.to_string() });
-            v1::ledger_client::LedgerClient::new(call.channel).release(request).await
-        })
-        .await?;
-    reservation::show(settings, &answer)
+    let Args { id } = args;
+    reservation::submit(settings, &format!("release {id}"), Command::Release(Release { id })).await
 }

@@ -1,12 +1,12 @@
 //! What the commands on one reservation share.
 
+use holdfast_client::{Decided, Done, Receipt};
+use holdfast_ledger::Command;
 use holdfast_ledger::ids::ReservationId;
-use holdfast_proto::v1;
-use holdfast_proto::v1::command_answer;
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
-use crate::parse::{self, UnitAmount};
+use crate::calls;
+use crate::failure::Outcome;
 use crate::settings::Settings;
 use crate::show::{at_ms, receipt_document, receipt_text};
 
@@ -15,31 +15,35 @@ pub fn new_id() -> ReservationId {
     ReservationId::from_parts(at_ms(), rand::random())
 }
 
-/// Amounts as they travel.
-pub fn wire_amounts(parts: &[UnitAmount]) -> Outcome<v1::Amounts> {
-    let amounts = parse::amounts(parts).map_err(Failure::usage)?;
-    Ok(amounts.into())
+/// Submits a command and shows the answer.
+pub async fn submit(settings: &Settings, what: &str, command: Command) -> Outcome {
+    let client = calls::client(settings)?;
+    let decided = client.submit(command).await.map_err(|error| calls::failure(what, error))?;
+    show(settings, &decided)
 }
 
-/// Shows the answer to a command on a reservation.
-pub fn show(settings: &Settings, answer: &v1::CommandAnswer) -> Outcome {
-    match &answer.outcome {
-        Some(command_answer::Outcome::Receipt(receipt)) => show_receipt(settings, answer.revision, receipt),
-        Some(command_answer::Outcome::Tombstone(tombstone)) => {
-            let document = json!({"id": tombstone.id, "state": "RELEASED", "tombstone": true, "revision": answer.revision});
+/// Shows what was decided.
+pub fn show(settings: &Settings, decided: &Decided) -> Outcome {
+    match &decided.done {
+        Done::Receipt(receipt) => show_receipt(settings, decided.revision, receipt),
+        Done::Tombstone(id) => {
+            let document = json!({
+                "id": id.to_string(),
+                "state": "RELEASED",
+                "tombstone": true,
+                "revision": decided.revision,
+            });
             settings.output.show(&document, || {
                 format!(
-                    "{} was never seen and is closed now: a reserve that comes later finds it RELEASED\n",
-                    tombstone.id
+                    "{id} was never seen and is closed now: a reserve that comes later finds it RELEASED\n"
                 )
             })
         }
-        None => Err(Failure::failed("the answer holds neither a receipt nor a tombstone")
-            .advise("The member may be newer than this program.")),
     }
 }
 
 /// Shows a receipt.
-pub fn show_receipt(settings: &Settings, revision: u64, receipt: &v1::Receipt) -> Outcome {
-    settings.output.show(&receipt_document(revision, receipt), || receipt_text(receipt))
+pub fn show_receipt(settings: &Settings, revision: u64, receipt: &Receipt) -> Outcome {
+    let receipt = receipt.into();
+    settings.output.show(&receipt_document(revision, &receipt), || receipt_text(&receipt))
 }

@@ -1,10 +1,12 @@
 //! `holdfast reserve`: hold capacity by hand.
 
-use holdfast_ledger::ids::ReservationId;
-use holdfast_proto::v1;
+use std::time::Duration;
 
-use super::reservation::{self, wire_amounts};
-use crate::cluster::{Cluster, Effect};
+use holdfast_client::{CallError, Request};
+use holdfast_ledger::ids::ReservationId;
+
+use super::reservation;
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::parse::{self, UnitAmount};
 use crate::settings::Settings;
@@ -39,37 +41,47 @@ pub struct Args {
 
 /// Reserves and shows the receipt.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let cluster = Cluster::of(settings)?;
     let id = args.id.unwrap_or_else(reservation::new_id);
-    let request = v1::ReserveRequest {
-        id: id.to_string(),
-        attempt: 1,
-        request: Some(v1::Request {
-            tenant: args.tenant,
-            user: args.user,
-            route: args.route,
-            model: args.model,
-            region: args.region,
-            amounts: Some(wire_amounts(&args.amounts)?),
-            hold_ttl_ms: args.hold_ttl,
-        }),
-    };
-    let answer = cluster
-        .ask(&format!("reserve {id}"), Effect::Writes, async |call| {
-            let request = call.request(request.clone());
-            v1::ledger_client::LedgerClient::new(call.channel).reserve(request).await
-        })
-        .await
-        .map_err(|failure| keep_id(failure, id))?;
-    reservation::show(settings, &answer)
+    let request = request(id, args)?;
+    let client = calls::client(settings)?;
+    match client.reserve(request).await {
+        Ok(reservation) => {
+            let revision = reservation.revision();
+            // It outlives this program: whoever has the id ends it.
+            reservation::show_receipt(settings, revision, &reservation.detach())
+        }
+        Err(error) => Err(failure(id, error)),
+    }
+}
+
+fn request(id: ReservationId, args: Args) -> Outcome<Request> {
+    let mut request = Request::new(args.tenant, args.route).id(id);
+    for (unit, amount) in parse::amounts(&args.amounts).map_err(Failure::usage)?.iter() {
+        request = request.amount(unit, amount);
+    }
+    if let Some(user) = args.user {
+        request = request.user(user);
+    }
+    if let Some(model) = args.model {
+        request = request.model(model);
+    }
+    if let Some(region) = args.region {
+        request = request.region(region);
+    }
+    if let Some(ms) = args.hold_ttl {
+        request = request.hold_ttl(Duration::from_millis(ms));
+    }
+    Ok(request)
 }
 
 /// Where the outcome is unknown, the id is what the caller needs to find out.
-fn keep_id(failure: Failure, id: ReservationId) -> Failure {
-    match failure.kind {
-        crate::failure::Kind::Unknown => failure.advise(format!(
+fn failure(id: ReservationId, error: CallError) -> Failure {
+    let unknown = matches!(error, CallError::Unknown(_));
+    let failure = calls::failure(&format!("reserve {id}"), error);
+    match unknown {
+        true => failure.advise(format!(
             "It may be held: ask `holdfast get {id}`, or give it up with `holdfast release {id}`."
         )),
-        _ => failure,
+        false => failure,
     }
 }

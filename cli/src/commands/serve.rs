@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use holdfast_node::config::{self, Layer, NodeConfig, Problem};
+use holdfast_node::serve::{StartMode, StartOptions, asked_to_stop, serve};
 use serde_json::json;
+use tokio::sync::oneshot;
+use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
+use crate::stdin;
 
 /// Options of `serve`.
 #[derive(Debug, clap::Args)]
@@ -29,10 +33,13 @@ pub struct Args {
     /// Stop in good order when standard input closes: for programs that start nodes and must not leave them behind
     #[arg(long, hide = true)]
     stop_with_stdin: bool,
+    /// Record every applied entry in this file: for programs that check a cluster from outside
+    #[arg(long, hide = true, value_name = "FILE")]
+    applied_log: Option<PathBuf>,
 }
 
-/// Checks, or runs until the node is told to stop.
-pub async fn run(settings: &Settings, args: Args) -> Outcome {
+/// Checks, or runs until the node is told to stop. Blocks: a node brings its own runtimes.
+pub fn run(settings: &Settings, args: Args) -> Outcome {
     let name = args
         .config
         .as_ref()
@@ -42,8 +49,43 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
         return check(settings, &name, &loaded);
     }
     let config = loaded.map_err(|problems| wrong(&name, &problems))?;
-    drop((config, args.bootstrap, args.join, args.stop_with_stdin));
-    Err(Failure::failed("this build cannot run a node yet"))
+    log_to_stderr(&config)?;
+    let mode = match (args.bootstrap, args.join) {
+        (true, _) => StartMode::Bootstrap,
+        (_, true) => StartMode::Join,
+        (false, false) => StartMode::Normal,
+    };
+    let options = StartOptions { mode, applied_log: args.applied_log };
+    let stdin_closed = if args.stop_with_stdin { Some(stdin::watch()?) } else { None };
+    serve(&config, options, stopped(stdin_closed))
+        .map_err(|fatal| Failure::failed(format!("node {}: {fatal}", config.node_id)))
+}
+
+fn log_to_stderr(config: &NodeConfig) -> Outcome {
+    let filter = EnvFilter::try_new(&config.log_level)
+        .map_err(|e| Failure::failed(format!("log_level: {:?} is no filter: {e}", config.log_level)))?;
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    subscriber.try_init().map_err(|e| Failure::failed(format!("cannot log: {e}")))
+}
+
+async fn stopped(stdin_closed: Option<oneshot::Receiver<()>>) {
+    let stdin_closed = async {
+        match stdin_closed {
+            Some(wait) => drop(wait.await),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stdin_closed => tracing::info!("standard input is closed, so the node stops"),
+        asked = asked_to_stop() => match asked {
+            Ok(signal) => tracing::info!(signal, "asked to stop"),
+            Err(error) => {
+                tracing::error!("no signals can be received, so the node runs until it is killed: {error}");
+                std::future::pending().await
+            }
+        },
+    }
 }
 
 fn load(args: &Args) -> Outcome<Result<NodeConfig, Vec<Problem>>> {

@@ -1,11 +1,11 @@
 //! `holdfast settle`: end a started reservation with what it used.
 
-use holdfast_ledger::ids::ReservationId;
-use holdfast_proto::v1;
+use holdfast_ledger::Command;
+use holdfast_ledger::command::Settle;
+use holdfast_ledger::ids::{OperationId, ReservationId};
 
-use super::reservation::{self, wire_amounts};
-use crate::cluster::{Cluster, Effect};
-use crate::failure::Outcome;
+use super::reservation;
+use crate::failure::{Failure, Outcome};
 use crate::parse::{self, UnitAmount};
 use crate::settings::Settings;
 
@@ -16,7 +16,7 @@ pub struct Args {
     id: ReservationId,
     /// The operation that was started
     #[arg(long)]
-    operation: String,
+    operation: OperationId,
     /// How much of a unit it used, for example tokens=800; may be repeated
     #[arg(long = "actual", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
     actual: Vec<UnitAmount>,
@@ -24,16 +24,8 @@ pub struct Args {
 
 /// Settles and shows the receipt.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let request = v1::SettleRequest {
-        id: args.id.to_string(),
-        operation: args.operation,
-        actual: Some(wire_amounts(&args.actual)?),
-    };
-    let answer = Cluster::of(settings)?
-        .ask(&format!("settle {}", args.id), Effect::Writes, async |call| {
-            let request = call.request(request.clone());
-            v1::ledger_client::LedgerClient::new(call.channel).settle(request).await
-        })
-        .await?;
-    reservation::show(settings, &answer)
+    let Args { id, operation, actual } = args;
+    let actual = parse::amounts(&actual).map_err(Failure::usage)?;
+    reservation::submit(settings, &format!("settle {id}"), Command::Settle(Settle { id, operation, actual }))
+        .await
 }

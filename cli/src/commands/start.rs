@@ -1,10 +1,10 @@
 //! `holdfast start`: bind an operation to a reservation.
 
-use holdfast_ledger::ids::ReservationId;
-use holdfast_proto::v1;
+use holdfast_ledger::Command;
+use holdfast_ledger::command::Start;
+use holdfast_ledger::ids::{OperationId, ReservationId};
 
 use super::reservation;
-use crate::cluster::{Cluster, Effect};
 use crate::failure::Outcome;
 use crate::settings::Settings;
 
@@ -15,17 +15,11 @@ pub struct Args {
     id: ReservationId,
     /// The operation that runs; settle must name the same
     #[arg(long)]
-    operation: String,
+    operation: OperationId,
 }
 
 /// Starts and shows the receipt.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let request = v1::StartRequest { id: args.id.to_string(), operation: args.operation };
-    let answer = Cluster::of(settings)?
-        .ask(&format!("start {}", args.id), Effect::Writes, async |call| {
-            let request = call.request(request.clone());
-            v1::ledger_client::LedgerClient::new(call.channel).start(request).await
-        })
-        .await?;
-    reservation::show(settings, &answer)
+    let Args { id, operation } = args;
+    reservation::submit(settings, &format!("start {id}"), Command::Start(Start { id, operation })).await
 }

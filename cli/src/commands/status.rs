@@ -1,9 +1,12 @@
 //! `holdfast status`: every member, asked by itself.
 
+use std::time::Duration;
+
+use holdfast_client::Client;
 use holdfast_proto::v1;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Cluster;
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, grouped, put_u64};
 use crate::settings::Settings;
@@ -21,12 +24,13 @@ struct Seen {
 
 /// Asks every member and shows what each said.
 pub async fn run(settings: &Settings) -> Outcome {
-    let cluster = Cluster::of(settings)?;
-    let list = cluster.members().await?;
+    let client = calls::client(settings)?;
+    let list = client.members().await.map_err(|error| calls::failure("members", error))?;
+    let deadline = settings.deadline;
     let asked = list.members.into_iter().map(|member| {
-        let cluster = cluster.clone();
+        let client = client.clone();
         tokio::spawn(async move {
-            let answer = ask(&cluster, &member).await;
+            let answer = ask(&client, &member, deadline).await;
             Seen { member, answer }
         })
     });
@@ -42,14 +46,10 @@ pub async fn run(settings: &Settings) -> Outcome {
     settings.output.show(&document, || text(&seen, last))
 }
 
-async fn ask(cluster: &Cluster, member: &v1::Member) -> Outcome<v1::MemberStatus> {
+async fn ask(client: &Client, member: &v1::Member, deadline: Duration) -> Outcome<v1::MemberStatus> {
     let what = format!("status of node {}", member.id);
-    let answer = cluster
-        .ask_member(&what, &member.client_address, async |call| {
-            let request = call.request(v1::StatusRequest { only_this: true });
-            v1::members_client::MembersClient::new(call.channel).status(request).await
-        })
-        .await?;
+    let pinned = calls::at_member(client, &member.client_address, deadline);
+    let answer = pinned.status(true).await.map_err(|error| calls::failure(&what, error))?;
     let own =
         answer.members.into_iter().find(|status| status.member.as_ref().is_none_or(|m| m.id == member.id));
     own.ok_or_else(|| Failure::failed(format!("{what}: it said nothing of itself")))

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use holdfast_ledger::plan::{Plan, TenantRecord};
+use holdfast_client::Client;
+use holdfast_ledger::ids::{LimitId, TierId};
+use holdfast_ledger::plan::{Override, Overrides, Plan, TenantRecord};
 use holdfast_proto::v1;
 use serde_json::{Map, Value, json};
 
 use super::plan::{actor, published, read_document};
-use crate::cluster::{Cluster, Effect};
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, grouped, put_u64};
 use crate::parse;
@@ -39,10 +41,10 @@ pub struct Set {
     file: Option<PathBuf>,
     /// The tenant's tier
     #[arg(long, group = "content")]
-    tier: Option<String>,
+    tier: Option<TierId>,
     /// An amount in place of a limit's own, or LIMIT=unlimited; may be repeated
     #[arg(long = "limit", group = "content", value_name = "LIMIT=AMOUNT", value_parser = limit_override)]
-    limits: Vec<v1::LimitOverride>,
+    limits: Vec<(LimitId, Override)>,
     /// Remove the record: what the plan says of the tenant, or its defaults, holds again
     #[arg(long, group = "content", conflicts_with_all = ["tier", "limits"])]
     remove: bool,
@@ -53,66 +55,50 @@ pub struct Set {
 
 /// Does it.
 pub async fn run(settings: &Settings, command: Command) -> Outcome {
-    let cluster = Cluster::of(settings)?;
+    let client = calls::client(settings)?;
     match command {
-        Command::Set(set) => self::set(settings, &cluster, set).await,
-        Command::Get { tenant } => get(settings, &cluster, &tenant).await,
-        Command::List => list(settings, &cluster).await,
+        Command::Set(set) => self::set(settings, &client, set).await,
+        Command::Get { tenant } => get(settings, &client, &tenant).await,
+        Command::List => list(settings, &client).await,
     }
 }
 
-async fn set(settings: &Settings, cluster: &Cluster, set: Set) -> Outcome {
+async fn set(settings: &Settings, client: &Client, set: Set) -> Outcome {
     let record = match &set.file {
-        Some(path) => Some(record_of_file(cluster, path).await?),
+        Some(path) => Some(record_of_file(client, path).await?),
         None if set.remove => None,
-        None => Some(v1::TenantRecord { tier: set.tier, overrides: set.limits, users: Vec::new() }),
+        None => {
+            let overrides: Overrides = set.limits.into_iter().collect();
+            Some(TenantRecord { tier: set.tier, overrides, ..TenantRecord::default() })
+        }
     };
-    let request = v1::SetTenantRequest {
-        tenant: set.tenant.clone(),
-        record,
-        expected_generation: set.expected_generation,
-        actor: actor(),
-    };
-    let answer = cluster
-        .ask(&format!("tenant set {}", set.tenant), Effect::Writes, async |call| {
-            let request = call.request(request.clone());
-            v1::plans_client::PlansClient::new(call.channel).set_tenant(request).await
-        })
-        .await?;
+    let answer = client
+        .set_tenant(&set.tenant, record.as_ref(), set.expected_generation, &actor())
+        .await
+        .map_err(|error| calls::failure(&format!("tenant set {}", set.tenant), error))?;
     published(settings, &answer, &format!("the record of {}", set.tenant))
 }
 
 /// A record's document can only be read under the plan in force, which knows the limits and tiers.
-async fn record_of_file(cluster: &Cluster, path: &std::path::Path) -> Outcome<v1::TenantRecord> {
+async fn record_of_file(client: &Client, path: &std::path::Path) -> Outcome<TenantRecord> {
     let document = read_document(path)?;
-    let in_force = super::plan::get_plan(cluster, None).await?;
+    let in_force = super::plan::get_plan(client, None).await?;
     let plan = Plan::parse(&in_force.document)
         .map_err(|_| Failure::failed("the plan in force cannot be read by this version of the program"))?;
-    let record = TenantRecord::parse(&document, &plan)
-        .map_err(|problems| super::plan::wrong_document(path, &problems))?;
-    Ok((&record).into())
+    TenantRecord::parse(&document, &plan).map_err(|problems| super::plan::wrong_document(path, &problems))
 }
 
-async fn get(settings: &Settings, cluster: &Cluster, tenant: &str) -> Outcome {
-    let answer = cluster
-        .ask(&format!("tenant get {tenant}"), Effect::Reads, async |call| {
-            let request = call.request(v1::GetTenantRequest { tenant: tenant.to_owned(), stale: false });
-            v1::plans_client::PlansClient::new(call.channel).get_tenant(request).await
-        })
-        .await?;
+async fn get(settings: &Settings, client: &Client, tenant: &str) -> Outcome {
+    let what = format!("tenant get {tenant}");
+    let answer = client.tenant(tenant).await.map_err(|error| calls::failure(&what, error))?;
     let entry = answer.tenant.ok_or_else(|| {
         Failure::failed(format!("tenant {tenant} has no record: the plan's defaults hold for it"))
     })?;
     settings.output.show(&entry_document(&entry), || text(std::slice::from_ref(&entry)))
 }
 
-async fn list(settings: &Settings, cluster: &Cluster) -> Outcome {
-    let answer = cluster
-        .ask("tenant list", Effect::Reads, async |call| {
-            let request = call.request(v1::ListTenantsRequest { stale: false });
-            v1::plans_client::PlansClient::new(call.channel).list_tenants(request).await
-        })
-        .await?;
+async fn list(settings: &Settings, client: &Client) -> Outcome {
+    let answer = client.tenants().await.map_err(|error| calls::failure("tenant list", error))?;
     let document = json!({
         "generation": answer.generation,
         "tenants": answer.tenants.iter().map(entry_document).collect::<Vec<_>>(),
@@ -122,18 +108,16 @@ async fn list(settings: &Settings, cluster: &Cluster) -> Outcome {
     })
 }
 
-fn limit_override(text: &str) -> Result<v1::LimitOverride, String> {
+fn limit_override(text: &str) -> Result<(LimitId, Override), String> {
     let (limit, amount) = text
         .split_once('=')
         .ok_or_else(|| format!("{text:?} is not LIMIT=AMOUNT, for example tenant-qps=20"))?;
+    let limit = limit.parse::<LimitId>().map_err(|e| format!("the limit {e}"))?;
     let rule = match amount {
-        "unlimited" => v1::limit_override::Rule::Unlimited(v1::Unlimited {}),
-        _ => {
-            let amount = parse::whole_number(amount)?;
-            v1::limit_override::Rule::Amount(v1::AmountOverride { amount, burst: None })
-        }
+        "unlimited" => Override::Unlimited,
+        _ => Override::Amount { amount: parse::whole_number(amount)?, burst: None },
     };
-    Ok(v1::LimitOverride { limit: limit.to_owned(), rule: Some(rule) })
+    Ok((limit, rule))
 }
 
 fn entry_document(entry: &v1::TenantEntry) -> Value {

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use holdfast_proto::v1;
+use holdfast_client::Client;
 use serde_json::{Value, json};
 
 use super::fleet::Fleet;
-use super::layout::{Layout, Wanted};
-use crate::cluster::{Cluster, Effect};
+use super::layout::{Layout, NodePlace, Wanted};
+use super::stop::StopSignal;
+use crate::bench::Process;
+use crate::calls;
 use crate::commands::plan;
 use crate::failure::{Failure, Outcome};
 
@@ -15,42 +17,44 @@ use crate::failure::{Failure, Outcome};
 const SERVE_PATIENCE: Duration = Duration::from_secs(60);
 /// Pause between two looks at whether they do.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
-/// Deadline of one call while we wait.
-const CALL_DEADLINE: Duration = Duration::from_secs(5);
+/// Deadline of one look at one node while we wait.
+const LOOK_DEADLINE: Duration = Duration::from_millis(500);
+/// Deadline of a call on the cluster: an election may come in between.
+const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The running cluster.
 pub struct Running {
     layout: Layout,
     /// The node processes.
     pub fleet: Fleet,
+    /// A client of it.
+    pub client: Client,
 }
 
 impl Running {
     /// Starts the nodes, waits until the cluster serves, and applies the plan.
-    pub async fn start(wanted: &Wanted, document: Option<String>) -> Outcome<Running> {
+    pub async fn start(wanted: &Wanted, document: String, stop: &mut StopSignal) -> Outcome<Running> {
         let mut layout = Layout::open(wanted)?;
         let mut fleet = Fleet::start(&layout.node_starts()?)?;
-        let endpoints = layout.nodes.iter().map(|node| format!("http://{}", node.client())).collect();
-        let cluster = Cluster::at(endpoints, CALL_DEADLINE);
+        let client = Client::builder(layout.nodes.iter().map(|node| node.client()))
+            .deadline(CALL_DEADLINE)
+            .connect_lazy()
+            .map_err(|error| calls::failure("the new cluster", error))?;
         let served = tokio::select! {
-            served = wait_until_it_serves(&layout, &cluster) => served,
+            served = wait_until_it_serves(&layout, &client) => served,
             death = fleet.death() => Err(Failure::failed(format!("the cluster did not start: {}", death.describe()))),
-            () = super::asked_to_stop() => Err(Failure::failed("stopped before the cluster served")),
+            () = stop.asked() => Err(Failure::failed("stopped before the cluster served")),
         };
-        let ready = match served {
-            Ok(()) => layout.set_founded(),
+        let ready = match served.and_then(|()| layout.set_founded()) {
+            Ok(()) => plan::publish(&client, &document, None).await.map(drop),
             Err(failure) => Err(failure),
-        };
-        let ready = match (ready, document) {
-            (Ok(()), Some(document)) => plan::publish(&cluster, document, None).await.map(drop),
-            (ready, _) => ready,
         };
         if let Err(failure) = ready {
             // Its log lies in a directory that may go away with us: what it says is in the failure already.
             fleet.stop().await;
             return Err(failure);
         }
-        Ok(Running { layout, fleet })
+        Ok(Running { layout, fleet, client })
     }
 
     /// Client addresses, by node.
@@ -77,6 +81,13 @@ impl Running {
             .collect()
     }
 
+    /// The node processes by name.
+    pub fn processes(&self) -> Vec<Process> {
+        let named =
+            |(node, pid): (&NodePlace, &u32)| Process { name: format!("node-{}", node.id), pid: *pid };
+        self.layout.nodes.iter().zip(self.fleet.pids()).map(named).collect()
+    }
+
     /// Rows for people: id, client, peer, http, process, data.
     pub fn node_rows(&self) -> Vec<[String; 6]> {
         self.layout
@@ -92,15 +103,16 @@ impl Running {
 
     /// Stops every node in good order.
     pub async fn stop(self) {
+        self.client.close().await;
         self.fleet.stop().await;
     }
 }
 
 /// Serving means: every node answers and knows the leader, and a linearizable read goes through.
-async fn wait_until_it_serves(layout: &Layout, cluster: &Cluster) -> Outcome {
+async fn wait_until_it_serves(layout: &Layout, client: &Client) -> Outcome {
     let until = Instant::now() + SERVE_PATIENCE;
     loop {
-        let problem = match look(layout, cluster).await {
+        let problem = match look(layout, client).await {
             Ok(()) => return Ok(()),
             Err(problem) => problem,
         };
@@ -114,26 +126,14 @@ async fn wait_until_it_serves(layout: &Layout, cluster: &Cluster) -> Outcome {
     }
 }
 
-async fn look(layout: &Layout, cluster: &Cluster) -> Result<(), String> {
+async fn look(layout: &Layout, client: &Client) -> Result<(), String> {
     for node in &layout.nodes {
-        let what = format!("node {}", node.id);
-        let listed = cluster
-            .ask_member(&what, &node.client(), async |call| {
-                let request = call.request(v1::ListMembersRequest {});
-                v1::members_client::MembersClient::new(call.channel).list(request).await
-            })
-            .await
-            .map_err(|failure| failure.problem)?;
+        let own = calls::at_member(client, &node.client(), LOOK_DEADLINE);
+        let listed = own.members().await.map_err(|error| format!("node {}: {error}", node.id))?;
         if listed.leader.is_none() {
-            return Err(format!("{what} knows of no leader"));
+            return Err(format!("node {} knows of no leader", node.id));
         }
     }
-    cluster
-        .ask("a read with quorum", Effect::Reads, async |call| {
-            let request = call.request(v1::ListPlansRequest { stale: false });
-            v1::plans_client::PlansClient::new(call.channel).list(request).await
-        })
-        .await
-        .map(drop)
-        .map_err(|failure| failure.problem)
+    let read = client.with_deadline(LOOK_DEADLINE).plans().await;
+    read.map(drop).map_err(|error| format!("a read with quorum: {error}"))
 }

@@ -121,7 +121,10 @@ mod tests {
         assert!(log.note(at, &seen(Ended::Admitted("NORMAL"))).is_none());
         assert!(log.note(at, &seen(Ended::Admitted("DEGRADED_LIGHT"))).is_some());
         let line = log.note(at, &seen(refused.clone()));
-        assert_eq!(line.as_deref(), Some("   1.2 s  demo/max      refused   user-qps (user, requests): spent\n"));
+        assert_eq!(
+            line.as_deref(),
+            Some("   1.2 s  demo/max      refused   user-qps (user, requests): spent\n")
+        );
         assert!(log.note(at, &seen(refused)).is_none());
         let summary = log.summary();
         assert!(summary.contains("TENANT  NORMAL  LIGHT  HEAVY  REFUSED  FAILED"), "{summary}");

@@ -6,16 +6,19 @@ mod scenario;
 
 use std::time::{Duration, Instant};
 
+use holdfast_client::Client;
 use holdfast_proto::v1;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::log::{DemoLog, Seen};
 use self::scenario::Caller;
-use crate::cluster::{Cluster, Effect};
+use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 
+/// What the callers ask for; the sample plan admits it.
+const ROUTE: &str = "chat.generate";
 /// Requests seen that wait to be shown; callers wait when the terminal is slower.
 const SEEN_WAITING_MAX: usize = 256;
 /// When the counts are shown: soon at first, then rarely.
@@ -27,23 +30,23 @@ const REQUESTS_PER_NAME: u64 = 150;
 const LADDER_TENANTS_MAX: u32 = 1_000;
 
 /// Sends demo traffic for as long as it is polled, or nothing; only ever returns a failure.
-pub async fn demo(cluster: Cluster, traffic: bool) -> Failure {
+pub async fn demo(client: Client, traffic: bool) -> Failure {
     if !traffic {
         return std::future::pending().await;
     }
-    match run(&cluster).await {
+    match run(&client).await {
         Ok(()) => std::future::pending().await,
         Err(failure) => failure,
     }
 }
 
-async fn run(cluster: &Cluster) -> Outcome {
-    let callers = scenario::callers(&ladder_tenant(cluster).await?);
+async fn run(client: &Client) -> Outcome {
+    let callers = scenario::callers(&ladder_tenant(client).await?);
     let begun = Instant::now();
     let (report, mut seen) = mpsc::channel(SEEN_WAITING_MAX);
     let mut tasks = JoinSet::new();
     for caller in callers {
-        tasks.spawn(call_again_and_again(cluster.clone(), caller, report.clone()));
+        tasks.spawn(call_again_and_again(client.clone(), caller, report.clone()));
     }
     drop(report);
     print("Demo traffic; a line for everything that happens for the first time:\n\n")?;
@@ -66,11 +69,13 @@ async fn run(cluster: &Cluster) -> Outcome {
 
 /// Seconds after the start at which summary number `n` is shown.
 fn summary_at(n: usize) -> u64 {
-    let last = SUMMARY_AFTER_S.len() - 1;
-    SUMMARY_AFTER_S.get(n).copied().unwrap_or(SUMMARY_AFTER_S[last] + (n - last) as u64 * SUMMARY_EVERY_S)
+    match SUMMARY_AFTER_S.get(n) {
+        Some(seconds) => *seconds,
+        None => SUMMARY_EVERY_S * (n - SUMMARY_AFTER_S.len() + 1) as u64,
+    }
 }
 
-async fn call_again_and_again(cluster: Cluster, caller: Caller, report: mpsc::Sender<Seen>) {
+async fn call_again_and_again(client: Client, caller: Caller, report: mpsc::Sender<Seen>) {
     let mut ticks = tokio::time::interval(caller.pause);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for number in 0_u64.. {
@@ -79,7 +84,7 @@ async fn call_again_and_again(cluster: Cluster, caller: Caller, report: mpsc::Se
             0 => caller.user.to_owned(),
             again => format!("{}-{}", caller.user, again + 1),
         };
-        let seen = request::one(&cluster, &caller, name).await;
+        let seen = request::one(&client, &caller, name).await;
         if report.send(seen).await.is_err() {
             return;
         }
@@ -87,16 +92,11 @@ async fn call_again_and_again(cluster: Cluster, caller: Caller, report: mpsc::Se
 }
 
 /// A demo on kept data would begin refused if it used the same tenant's month again.
-async fn ladder_tenant(cluster: &Cluster) -> Outcome<String> {
+async fn ladder_tenant(client: &Client) -> Outcome<String> {
     for number in 1..=LADDER_TENANTS_MAX {
         let tenant = if number == 1 { "demo".to_owned() } else { format!("demo-{number}") };
-        let quota = cluster
-            .ask(&format!("quota of {tenant}"), Effect::Reads, async |call| {
-                let request = v1::GetQuotaRequest { tenant: tenant.clone(), user: None, stale: false };
-                let request = call.request(request);
-                v1::quotas_client::QuotasClient::new(call.channel).get_quota(request).await
-            })
-            .await?;
+        let quota = client.quota(&tenant, None).await;
+        let quota = quota.map_err(|error| calls::failure(&format!("quota of {tenant}"), error))?;
         let own = v1::Level::Tenant as i32;
         if quota.lines.iter().all(|line| line.level != own || line.used + line.held == 0) {
             return Ok(tenant);
@@ -112,6 +112,6 @@ mod tests {
     #[test]
     fn summaries_come_soon_and_then_rarely() {
         let at: Vec<u64> = (0..5).map(summary_at).collect();
-        assert_eq!(at, [10, 30, 90, 150, 210]);
+        assert_eq!(at, [10, 30, 60, 120, 180]);
     }
 }

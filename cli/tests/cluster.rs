@@ -1,0 +1,209 @@
+//! The commands against a real cluster: JSON and exit codes.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Dev;
+use serde_json::Value;
+
+const ROUTE: [&str; 2] = ["--route", "chat.generate"];
+
+/// One limit and no rate, so that no test depends on how fast it runs.
+const MONTH_OF_1000: &str = "
+schema: admissionBudget.v1
+routes:
+  - name: chat.generate
+limits:
+  month-tokens:
+    scope: tenant
+    unit: tokens
+    period: { limit: 1000, every: month }
+";
+
+fn reserve(dev: &Dev, args: &[&str]) -> common::Answer {
+    let all: Vec<&str> = ["reserve"].into_iter().chain(args.iter().copied()).chain(ROUTE).collect();
+    dev.ask(&all)
+}
+
+fn line<'a>(quota: &'a Value, limit: &str) -> &'a Value {
+    quota["limits"].as_array().unwrap().iter().find(|line| line["id"] == limit).unwrap()
+}
+
+#[test]
+fn the_life_of_a_reservation() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+
+    let held = reserve(&dev, &["acme", "--user", "ada", "--amount", "tokens=1200"]).document();
+    let id = held["id"].as_str().unwrap();
+    assert_eq!((&held["state"], &held["tier"]), (&"RESERVED".into(), &"NORMAL".into()));
+    assert_eq!(held["reserved"]["tokens"], 1200);
+    let again = reserve(&dev, &["acme", "--user", "ada", "--amount", "tokens=1200", "--id", id]).document();
+    assert_eq!(again["reserved_revision"], held["reserved_revision"], "the same receipt");
+    let other = reserve(&dev, &["acme", "--user", "ada", "--amount", "tokens=1201", "--id", id]);
+    assert_eq!(other.code, 3, "the same id for something else: {}", other.stderr);
+    assert!(other.stderr.contains("CONFLICT") && other.stdout.is_empty());
+
+    let early = dev.ask(&["settle", id, "--operation", "op-1", "--actual", "tokens=800"]);
+    assert_eq!(early.code, 3);
+    assert!(early.stderr.contains("WRONG_STATE"), "{}", early.stderr);
+    assert_eq!(dev.ask(&["start", id, "--operation", "op-1"]).document()["state"], "STARTED");
+    assert_eq!(dev.ask(&["start", id, "--operation", "op-2"]).code, 3);
+    assert_eq!(dev.ask(&["release", id]).code, 3, "a started one cannot be released");
+    let settled = dev.ask(&["settle", id, "--operation", "op-1", "--actual", "tokens=800"]).document();
+    assert_eq!((&settled["state"], &settled["actual"]["tokens"]), (&"SETTLED".into(), &800.into()));
+    assert_eq!(dev.ask(&["settle", id, "--operation", "op-1", "--actual", "tokens=801"]).code, 3);
+    assert_eq!(dev.ask(&["get", id]).document()["state"], "SETTLED");
+
+    let quota = dev.ask(&["quota", "acme", "--user", "ada"]).document();
+    let tokens = line(&quota, "tenant-tokens-month");
+    assert_eq!((&tokens["used"], &tokens["held"]), (&800.into(), &0.into()));
+    assert_eq!(tokens["remaining"], 50_000_000 - 800);
+    assert_eq!(line(&quota, "user-requests-day")["used"], 1);
+
+    let given_up = reserve(&dev, &["acme", "--amount", "tokens=5"]).document();
+    let id = given_up["id"].as_str().unwrap();
+    assert_eq!(dev.ask(&["release", id]).document()["state"], "RELEASED");
+    let never = holdfast_ledger::ReservationId::from_parts(now_ms(), 7).to_string();
+    assert_eq!(dev.ask(&["get", &never]).code, 1);
+    assert_eq!(dev.ask(&["release", &never]).document()["tombstone"], true);
+    let late = reserve(&dev, &["acme", "--amount", "tokens=5", "--id", &never]);
+    assert_eq!(late.code, 3, "a tombstone stands: {}", late.stderr);
+}
+
+#[test]
+fn refusals_have_their_exit_code_and_leave_stdout_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+    let old = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+    for (args, code, word) in [
+        (&["acme", "--amount", "tokens=0"][..], 2, "tokens"),
+        (&["acme", "--amount", "tokens=200001"], 2, "tokens"),
+        (&["bad name", "--amount", "tokens=1"], 2, "tenant"),
+        (&["acme", "--amount", "tokens=1", "--id", old], 3, "ID_TOO_OLD"),
+    ] {
+        let answer = reserve(&dev, args);
+        assert_eq!(answer.code, code, "{args:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(word), "{args:?}: {}", answer.stderr);
+        assert_eq!(answer.stdout, "");
+    }
+}
+
+#[test]
+fn the_ladder_is_climbed_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    for number in 1..=10 {
+        let tier = match number {
+            1..8 => "NORMAL",
+            8..10 => "DEGRADED_LIGHT",
+            _ => "DEGRADED_HEAVY",
+        };
+        let admitted = reserve(&dev, &["demo", "--amount", "tokens=100"]).document();
+        assert_eq!(admitted["tier"], tier, "request {number}");
+    }
+    let answer = reserve(&dev, &["demo", "--amount", "tokens=1"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (3, ""));
+    assert!(answer.stderr.contains("month-tokens") && answer.stderr.contains("held"), "{}", answer.stderr);
+    let never = reserve(&dev, &["demo", "--amount", "tokens=1001"]);
+    assert!(never.code == 3 && never.stderr.contains("Waiting does not help"), "{}", never.stderr);
+}
+
+#[test]
+fn plans_and_tenants_by_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+    let sample = format!("{}/../scripts/plans/three-level.yaml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&sample).unwrap();
+
+    let in_force = dev.ask(&["plan", "get"]).document();
+    assert_eq!(in_force["document"], text);
+    let same = dev.ask(&["plan", "apply", &sample]).document();
+    assert_eq!((&same["changed"], &same["generation"]), (&false.into(), &in_force["generation"]));
+    assert_eq!(dev.ask(&["plan", "diff", &sample]).document()["same"], true);
+
+    let edited = folder.path().join("edited.yaml");
+    let edited_text = text.replace(
+        "bucket: { amount: 500, per: 1s, burst: 500 }",
+        "bucket: { amount: 600, per: 1s, burst: 600 }",
+    );
+    assert_ne!(edited_text, text);
+    std::fs::write(&edited, edited_text).unwrap();
+    let edited = edited.display().to_string();
+    let diff = dev.ask(&["plan", "diff", &edited]).document();
+    assert_eq!(diff["same"], false);
+    assert!(diff["changes"].to_string().contains("global-qps"), "{diff}");
+    let refused = dev.ask(&["plan", "apply", &edited, "--expected-generation", "999"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("GENERATION_MISMATCH"), "{}", refused.stderr);
+    let applied = dev.ask(&["plan", "apply", &edited]).document();
+    assert_eq!(applied["changed"], true);
+    let wrong = folder.path().join("wrong.yaml");
+    std::fs::write(&wrong, text.replace("scope: global", "scope: galaxy")).unwrap();
+    let refused = dev.ask(&["plan", "apply", &wrong.display().to_string()]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert_eq!(dev.ask(&["plan", "get"]).document()["generation"], applied["generation"], "nothing changed");
+
+    assert_eq!(
+        dev.ask(&["tenant", "set", "tiny", "--tier", "trial", "--limit", "tenant-tokens-month=100"]).code,
+        0
+    );
+    let record = dev.ask(&["tenant", "get", "tiny"]).document();
+    assert_eq!((&record["tier"], &record["limits"]["tenant-tokens-month"]), (&"trial".into(), &100.into()));
+    let quota = dev.ask(&["quota", "tiny"]).document();
+    assert_eq!(line(&quota, "tenant-tokens-month")["limit"], 100);
+    let list = dev.ask(&["tenant", "list"]).document();
+    assert!(list["tenants"].as_array().unwrap().iter().any(|entry| entry["tenant"] == "tiny"), "{list}");
+    assert_eq!(dev.ask(&["tenant", "set", "tiny", "--remove"]).document()["changed"], true);
+    let unknown = dev.ask(&["tenant", "set", "tiny", "--tier", "platinum"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+    let unknown = dev.ask(&["tenant", "set", "tiny", "--limit", "no-such-limit=1"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+}
+
+#[test]
+fn members_die_are_reported_and_the_data_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut dev = Dev::start(&data);
+    let list = dev.ask(&["member", "list"]).document();
+    assert_eq!(list["members"].as_array().unwrap().len(), 3);
+    let status = dev.ask(&["status"]).document();
+    let members = status["members"].as_array().unwrap();
+    assert_eq!(members.iter().filter(|member| member["role"] == "leader").count(), 1, "{status}");
+    assert!(members.iter().all(|member| member["reachable"] == true && member["term"].is_u64()), "{status}");
+    let audit = dev.ask(&["audit"]).document();
+    assert_eq!((&audit["ok"], audit["nodes"].as_array().unwrap().len()), (&true.into(), 3));
+    let held = reserve(&dev, &["acme", "--amount", "tokens=1200"]).document();
+
+    dev.kill_node(0);
+    let mut said = dev.next_line();
+    while !said.contains("node 1") {
+        said = dev.next_line();
+    }
+    assert!(said.contains("signal: 9"), "{said}");
+    let status = dev.ask(&["status"]).document();
+    let dead = status["members"].as_array().unwrap().iter().find(|member| member["id"] == 1).unwrap();
+    assert_eq!(dead["reachable"], false);
+    let audit = dev.ask(&["audit"]);
+    assert_eq!(audit.code, 1, "a member that does not answer is not clean");
+    assert_eq!(serde_json::from_str::<Value>(&audit.stdout).unwrap()["ok"], false);
+    assert_eq!(dev.ask(&["get", held["id"].as_str().unwrap()]).document()["state"], "RESERVED");
+    assert_eq!(dev.stop(), Some(0));
+
+    let dev = Dev::start(&data);
+    let found = dev.ask_at(0, &["get", held["id"].as_str().unwrap()]).document();
+    assert_eq!(found["request_digest"], held["request_digest"]);
+    let history = dev.ask(&["history", "--tenant", "acme"]);
+    match history.code {
+        0 => assert!(history.document()["complete_from_revision"].is_u64(), "{}", history.stdout),
+        _ => assert!(history.code == 1 && history.stderr.contains("UNSUPPORTED"), "{}", history.stderr),
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    since.as_millis() as u64
+}
