@@ -9,7 +9,7 @@ use openraft_rt::{AsyncRuntime, Instant};
 use crate::calendar::extend_before_ms;
 use crate::propose::Proposer;
 use crate::raft::leadership::Leadership;
-use crate::raft::limits::{TICK_DEADLINE, TICKS_IN_A_ROW_MAX, TIMER_POLL};
+use crate::raft::limits::{TICK_DEADLINE, TICKS_IN_A_ROW_MAX, TIMER_PAUSE_MIN, TIMER_POLL};
 
 /// The timer task of one node. It proposes only while this node seems to lead.
 pub(crate) struct Timers<R: AsyncRuntime> {
@@ -47,10 +47,14 @@ impl<R: AsyncRuntime> Timers<R> {
     }
 
     fn pause(&self) -> Duration {
+        if !self.leadership.may_lead() {
+            return TIMER_POLL;
+        }
         let now_ms = self.leadership.now_ms();
         match self.leadership.replica().next_timer_ms() {
-            Some(due_ms) => Duration::from_millis(due_ms.saturating_sub(now_ms))
-                .clamp(Duration::from_millis(1), TIMER_POLL),
+            Some(due_ms) => {
+                Duration::from_millis(due_ms.saturating_sub(now_ms)).clamp(TIMER_PAUSE_MIN, TIMER_POLL)
+            }
             None => TIMER_POLL,
         }
     }

@@ -6,16 +6,10 @@ use holdfast_ledger::command::EpochBounds;
 use holdfast_proto::v1;
 use prost::Message;
 
-/// The number of `commands` in `LogEntry`; a test compares the result with the generated encoder.
-const COMMANDS_FIELD: u32 = 3;
-
-/// The commands as they stand in a `LogEntry`, each with its field's tag and length.
+/// The commands as they stand in a `LogEntry`, each with its field's tag and length: an entry without a
+/// stamp and bounds, whose default values take no bytes.
 pub(super) fn encode_commands(commands: &[Command]) -> Bytes {
-    let mut buffer = Vec::with_capacity(commands.len() * 128);
-    for command in commands {
-        prost::encoding::message::encode(COMMANDS_FIELD, &v1::LogCommand::from(command), &mut buffer);
-    }
-    buffer.into()
+    holdfast_proto::log::encode_entry(0, &[], commands)
 }
 
 /// An entry's payload from the encoded commands of several proposals.

@@ -32,6 +32,9 @@ pub const HAND_OVER_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest the leader sleeps between looks at the book's timers.
 pub const TIMER_POLL: Duration = Duration::from_millis(100);
 
+/// Shortest sleep between looks: timers are ms, and what is overdue must not keep the task spinning.
+pub const TIMER_PAUSE_MIN: Duration = Duration::from_millis(5);
+
 /// Ticks proposed in a row while the book says that more is due, before other work gets a turn.
 pub const TICKS_IN_A_ROW_MAX: u32 = 64;
 

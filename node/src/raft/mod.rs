@@ -29,6 +29,7 @@ mod start;
 pub mod state_machine;
 pub mod status;
 mod sync;
+mod timed_disk;
 pub mod transport;
 pub mod types;
 mod watch;

@@ -22,6 +22,7 @@ use super::shared::{RaftNode, Shared};
 use super::snapshot::{Offload, SnapshotFiles};
 use super::state_machine::StateMachine;
 use super::sync::{SyncDrive, Syncing};
+use super::timed_disk::TimedDisk;
 use super::transport::Transport;
 use super::types::{GROUP, Member, NodeId};
 use super::watch::{watch_core, watch_snapshots};
@@ -133,9 +134,10 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     let identity = load_or_create(disk.as_ref(), &cluster_id, node_id, may_create, draw)?;
     tracing::info!("this is {identity}");
 
-    let (log, worker) = Log::open(disk.clone(), LogConfig { group: GROUP, ..log_config })?;
     let metrics = Arc::new(Metrics::new(ticker::<R>()));
-    let syncing = Syncing::<R>::start(&log, worker, &sync, &metrics)?;
+    let timed = Arc::new(TimedDisk { disk: disk.clone(), metrics: metrics.clone() });
+    let (log, worker) = Log::open(timed, LogConfig { group: GROUP, ..log_config })?;
+    let syncing = Syncing::<R>::start(&log, worker, &sync)?;
     let files = Arc::new(SnapshotFiles::open(SnapshotStore::open(disk.clone())?)?);
     let replica = Arc::new(Replica::new(effects));
     let bounds = ClockBounds {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use openraft_rt::{AsyncRuntime, Select2, Watch, WatchReceiver, WatchSender};
 
-use super::metrics::Metrics;
 use crate::storage::log::{Log, SyncThread, SyncWorker, spawn_sync_thread};
 
 /// Who syncs the log.
@@ -27,15 +26,10 @@ pub(super) enum Syncing<R: AsyncRuntime> {
 }
 
 impl<R: AsyncRuntime> Syncing<R> {
-    pub(super) fn start(
-        log: &Log,
-        worker: SyncWorker,
-        drive: &SyncDrive,
-        metrics: &Arc<Metrics>,
-    ) -> io::Result<Self> {
+    pub(super) fn start(log: &Log, worker: SyncWorker, drive: &SyncDrive) -> io::Result<Self> {
         match drive {
             SyncDrive::Thread => spawn_sync_thread(worker).map(Syncing::Thread),
-            SyncDrive::Task(latency) => Ok(Self::start_task(log, worker, latency.clone(), metrics.clone())),
+            SyncDrive::Task(latency) => Ok(Self::start_task(log, worker, latency.clone())),
         }
     }
 
@@ -43,7 +37,6 @@ impl<R: AsyncRuntime> Syncing<R> {
         log: &Log,
         mut worker: SyncWorker,
         latency: Arc<dyn Fn() -> Duration + Send + Sync>,
-        metrics: Arc<Metrics>,
     ) -> Self {
         let (wake, mut work) = R::Watch::channel(0u64);
         let wake = Mutex::new(wake);
@@ -60,14 +53,12 @@ impl<R: AsyncRuntime> Syncing<R> {
                     Select2::Second(Ok(())) => {}
                     Select2::First(_) | Select2::Second(Err(_)) => return worker.run_once().map(drop),
                 }
-                let began = metrics.begin();
                 if let Select2::First(_) =
                     R::select2(stopped.wait_until(|stop| *stop), R::sleep(latency())).await
                 {
                     return worker.run_once().map(drop);
                 }
                 worker.run_once()?;
-                metrics.sync_us.record(metrics.since(began));
             }
         });
         Syncing::Task { stop, task }

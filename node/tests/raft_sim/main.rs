@@ -3,6 +3,9 @@
 
 mod basics;
 mod clocks;
+mod failures;
 mod harness;
+mod peers;
+mod plans;
 mod restarts;
 mod snapshots;

@@ -52,7 +52,7 @@ fn a_follower_that_was_away_catches_up() {
 /// The leader's disk is slow: the others commit what it has not synced. It loses that tail and is back
 /// before anybody stands for election. With its old term restored it would give an index of that tail to
 /// another command.
-async fn quick_leader_restart(seed: u64, unsafe_restore: bool) -> Result<(), String> {
+pub async fn quick_leader_restart(seed: u64, unsafe_restore: bool) -> Result<(), String> {
     let (mut sim, wires) = crate::harness::three(seed);
     sim.settings_mut().unsafe_leader_restore = unsafe_restore;
     sim.found().await.unwrap();
