@@ -41,7 +41,7 @@ fn entry(kind: EntryKind, term: u64, index: u64, payload: &'static [u8]) -> LogE
 const FIRST_SEGMENT: &str = include_str!("golden/log-1.hex");
 const SECOND_SEGMENT: &str = include_str!("golden/log-2.hex");
 const SNAPSHOT: &str = include_str!("golden/snapshot.hex");
-const IDENTITY: &str = include_str!("golden/identity.hex");
+const IDENTITY: &str = include_str!("golden/identity.txt");
 
 fn log_config() -> LogConfig {
     LogConfig { group: 7, segment_bytes: 500, ..LogConfig::default() }
@@ -132,9 +132,9 @@ fn identity() {
     let identity = Identity { cluster_id: "prod".into(), node_id: 258, disk_id: *b"0123456789abcdef" };
     let disk = SimDisk::new();
     identity.create(&disk).unwrap();
-    assert_golden(&disk.contents("identity").unwrap(), IDENTITY);
+    assert_eq!(String::from_utf8(disk.contents("identity").unwrap()).unwrap(), IDENTITY);
 
     let disk = SimDisk::new();
-    disk.create("identity").unwrap().write_at(0, &listing(IDENTITY)).unwrap();
+    disk.create("identity").unwrap().write_at(0, IDENTITY.as_bytes()).unwrap();
     assert_eq!(Identity::load(&disk).unwrap(), Some(identity));
 }

@@ -5,7 +5,6 @@
 
 use std::io;
 
-use super::codec::Cursor;
 use super::disk::{Disk, read_whole};
 use super::limits::IDENTITY_CLUSTER_BYTES_MAX;
 use super::lock;
@@ -13,17 +12,22 @@ use super::lock;
 /// The file.
 const FILE: &str = "identity";
 const TEMPORARY: &str = "identity.tmp";
-const MAGIC: [u8; 4] = *b"HFID";
+const HEADING: &str = "holdfast identity ";
 const VERSION: u16 = 1;
-const PREFIX_BYTES: usize = 12;
+const CHECKSUM: &str = "crc32c ";
+/// The longest cluster id and the words around it fit many times.
+const FILE_BYTES_MAX: u64 = 4_096;
 
 /// What may lie in a directory that counts as empty.
-const NOT_DATA: [&str; 3] = [lock::FILE, TEMPORARY, "lost+found"];
+const NOT_DATA: [&str; 4] = [lock::FILE, TEMPORARY, "lost+found", HISTORY];
+
+/// The history index's directory: it can be begun anew at any time, so it is nobody's data.
+const HISTORY: &str = "history";
 
 /// Whose disk this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The cluster's configured name, 1 to 255 bytes.
+    /// The cluster's configured name: 1 to 255 bytes, on one line.
     pub cluster_id: String,
     /// The member, never used again once its disk is gone.
     pub node_id: u64,
@@ -86,15 +90,15 @@ pub enum IdentityError {
     #[error("the data directory belongs to node {} of cluster {:?} already", .0.node_id, .0.cluster_id)]
     Exists(Identity),
     /// What was to be written cannot be.
-    #[error("a cluster id has 1 to {IDENTITY_CLUSTER_BYTES_MAX} bytes")]
-    ClusterIdLength,
+    #[error("a cluster id has 1 to {IDENTITY_CLUSTER_BYTES_MAX} bytes on one line")]
+    ClusterId,
 }
 
 impl Identity {
     /// The identity of a directory; `None` if it is an empty one, an error if it holds anything else.
     pub fn load(disk: &dyn Disk) -> Result<Option<Self>, IdentityError> {
         match disk.open(FILE) {
-            Ok(file) => Self::decode(&read_whole(file.as_ref(), 4_096)?).map(Some),
+            Ok(file) => Self::decode(&read_whole(file.as_ref(), FILE_BYTES_MAX)?).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 match disk.list("")?.into_iter().find(|name| !NOT_DATA.contains(&name.as_str())) {
                     Some(found) => Err(IdentityError::NotEmpty { found }),
@@ -126,8 +130,9 @@ impl Identity {
 
     /// Writes the identity of an empty directory, durably, before anything else is written there.
     pub fn create(&self, disk: &dyn Disk) -> Result<(), IdentityError> {
-        if !(1..=IDENTITY_CLUSTER_BYTES_MAX).contains(&self.cluster_id.len()) {
-            return Err(IdentityError::ClusterIdLength);
+        let length = self.cluster_id.len();
+        if length == 0 || length > IDENTITY_CLUSTER_BYTES_MAX || self.cluster_id.contains(char::is_control) {
+            return Err(IdentityError::ClusterId);
         }
         if let Some(found) = Self::load(disk)? {
             return Err(IdentityError::Exists(found));
@@ -136,54 +141,40 @@ impl Identity {
             disk.remove(TEMPORARY)?;
         }
         let file = disk.create(TEMPORARY)?;
-        file.write_at(0, &self.encode())?;
+        file.write_at(0, self.encode().as_bytes())?;
         file.sync()?;
         disk.rename(TEMPORARY, FILE)?;
         disk.sync_dir("")?;
         Ok(())
     }
 
-    fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.node_id.to_le_bytes());
-        body.extend_from_slice(&self.disk_id);
-        body.extend_from_slice(&(self.cluster_id.len() as u16).to_le_bytes());
-        body.extend_from_slice(self.cluster_id.as_bytes());
-        let mut bytes = Vec::new();
-        bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[0; 2]);
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), &body);
-        bytes.extend_from_slice(&crc.to_le_bytes());
-        bytes.extend_from_slice(&body);
-        bytes
+    /// Text, so that an operator can read whose directory it is; checked like everything else.
+    fn encode(&self) -> String {
+        let Self { cluster_id, node_id, disk_id } = self;
+        let disk = u128::from_be_bytes(*disk_id);
+        let body = format!("{HEADING}{VERSION}\ncluster {cluster_id}\nnode {node_id}\ndisk {disk:032x}\n");
+        format!("{body}{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, IdentityError> {
         let damaged = |what| IdentityError::Damaged { what };
-        let mut cursor = Cursor(bytes);
-        let short = damaged("it is too short");
-        let (Some(magic), Some(version), Some(_), Some(crc)) =
-            (cursor.array::<4>(), cursor.u16(), cursor.u16(), cursor.u32())
-        else {
-            return Err(short);
-        };
-        if magic != MAGIC {
-            return Err(damaged("it does not begin as one"));
-        }
-        if crc32c::crc32c_append(crc32c::crc32c(&bytes[..8]), &bytes[PREFIX_BYTES..]) != crc {
+        let text = str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
+        // The first line and the checksum at the end keep their places in every version.
+        let (body, _) = text.rsplit_once(CHECKSUM).ok_or(damaged("it has no checksum"))?;
+        if text != format!("{body}{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes())) {
             return Err(damaged("the checksum does not match"));
         }
-        if version != VERSION {
-            return Err(IdentityError::NewerFormat { found: version, supported: VERSION });
+        let mut lines = body.lines();
+        let version = lines.next().and_then(|line| line.strip_prefix(HEADING)?.parse().ok());
+        match version.ok_or(damaged("it does not begin as one"))? {
+            VERSION => {}
+            found => return Err(IdentityError::NewerFormat { found, supported: VERSION }),
         }
-        Self::decode_body(&mut cursor).filter(|_| cursor.is_empty()).ok_or(damaged("a field cannot be read"))
-    }
-
-    fn decode_body(cursor: &mut Cursor<'_>) -> Option<Self> {
-        let (node_id, disk_id) = (cursor.u64()?, cursor.array()?);
-        let length = cursor.u16()?;
-        let cluster_id = str::from_utf8(cursor.bytes(usize::from(length))?).ok()?.to_owned();
-        Some(Self { cluster_id, node_id, disk_id })
+        let mut value = |key: &str| lines.next()?.strip_prefix(key);
+        let (cluster, node, disk) = (value("cluster "), value("node "), value("disk "));
+        let fields = cluster.zip(node.and_then(|node| node.parse().ok()));
+        let disk = disk.and_then(|disk| u128::from_str_radix(disk, 16).ok());
+        let ((cluster, node_id), disk) = fields.zip(disk).ok_or(damaged("a line cannot be read"))?;
+        Ok(Self { cluster_id: cluster.to_owned(), node_id, disk_id: disk.to_be_bytes() })
     }
 }

@@ -38,6 +38,10 @@ fn batch(index: u64) -> HistoryBatch {
     }
 }
 
+fn offer(feed: &HistoryFeed, batch: HistoryBatch) {
+    feed.offer(batch.index, batch.records.len(), Box::new(move || batch));
+}
+
 struct Running {
     feed: HistoryFeed,
     reader: HistoryReader,
@@ -73,7 +77,7 @@ fn tenant(reader: &HistoryReader, from: u64, since: u64, max: usize) -> (Vec<u64
 fn what_ended_is_found_by_id_and_by_tenant_and_survives_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let mut running = start(dir.path(), HistoryConfig::default());
-    (1..=30).for_each(|index| running.feed.offer(batch(index)));
+    (1..=30).for_each(|index| offer(&running.feed, batch(index)));
     wait(&running.reader, 60);
     for life in 0..2 {
         let page = running.reader.reservation(id(10)).unwrap();
@@ -95,7 +99,7 @@ fn what_ended_is_found_by_id_and_by_tenant_and_survives_a_restart() {
             assert!(!running.feed.take_rebuilt());
             // The log is applied again from a snapshot: nothing is indexed twice, nothing counts as a gap.
             running.feed.start_after(20);
-            (21..=30).for_each(|index| running.feed.offer(batch(index)));
+            (21..=30).for_each(|index| offer(&running.feed, batch(index)));
         } else {
             assert!(matches!(running.reader.reservation(id(1)), Err(HistoryError::Unavailable(_))));
             return;
@@ -106,20 +110,17 @@ fn what_ended_is_found_by_id_and_by_tenant_and_survives_a_restart() {
 #[test]
 fn a_page_never_ends_within_a_revision() {
     let dir = tempfile::tempdir().unwrap();
-    let mut running = start(dir.path(), HistoryConfig::default());
+    let running = start(dir.path(), HistoryConfig::default());
     let event = |number: u64, revision| HistoryRecord {
         id: HistoryId::Event(number),
         tenant: Some("tenant1".into()),
         ..record(revision)
     };
     let records = vec![event(1, 1), event(2, 2), event(3, 2), event(4, 2), event(5, 3)];
-    running.feed.offer(HistoryBatch {
-        index: 1,
-        first_revision: 1,
-        last_revision: 3,
-        records,
-        ..Default::default()
-    });
+    offer(
+        &running.feed,
+        HistoryBatch { index: 1, first_revision: 1, last_revision: 3, records, ..Default::default() },
+    );
     wait(&running.reader, 3);
     for (from, max, expected) in
         [(0, 1, vec![1]), (0, 3, vec![1]), (0, 4, vec![1, 2, 2, 2]), (2, 2, vec![2, 2])]
@@ -132,17 +133,20 @@ fn a_page_never_ends_within_a_revision() {
 #[test]
 fn records_left_out_are_counted_and_said() {
     let dir = tempfile::tempdir().unwrap();
-    let mut running = start(dir.path(), HistoryConfig::default());
-    running.feed.offer(batch(1));
+    let running = start(dir.path(), HistoryConfig::default());
+    offer(&running.feed, batch(1));
     wait(&running.reader, 2);
     // As if the queue had been full at 2: the feed goes on after it.
     running.feed.start_after(2);
-    running.feed.offer(batch(3));
+    offer(&running.feed, batch(3));
     wait(&running.reader, 6);
     assert_eq!(running.reader.reservation(id(2)).unwrap().complete_from_revision, 5);
     // Entries without effects between two batches are no gap.
-    running.feed.offer(HistoryBatch { index: 4, first_revision: 7, last_revision: 8, ..Default::default() });
-    running.feed.offer(batch(5));
+    offer(
+        &running.feed,
+        HistoryBatch { index: 4, first_revision: 7, last_revision: 8, ..Default::default() },
+    );
+    offer(&running.feed, batch(5));
     wait(&running.reader, 10);
     assert_eq!(running.reader.reservation(id(2)).unwrap().complete_from_revision, 5);
     running.thread.stop();
@@ -151,16 +155,19 @@ fn records_left_out_are_counted_and_said() {
 #[test]
 fn a_full_queue_drops_and_never_waits() {
     let dir = tempfile::tempdir().unwrap();
-    let mut running = start(dir.path(), HistoryConfig { queue_max: 1, ..HistoryConfig::default() });
+    let running = start(
+        dir.path(),
+        HistoryConfig { queue_max: 1, records_per_second_max: u32::MAX, ..HistoryConfig::default() },
+    );
     let offered = 5_000;
-    (1..=offered).for_each(|index| running.feed.offer(batch(index)));
+    (1..=offered).for_each(|index| offer(&running.feed, batch(index)));
     let left_out = running.feed.left_out();
     assert!(left_out > 0);
     // What is said to be complete is complete.
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut next = offered + 1;
     loop {
-        running.feed.offer(batch(next));
+        offer(&running.feed, batch(next));
         match running.reader.reservation([255; 16]) {
             Ok(page) if page.indexed_revision > 2 * offered => break,
             _ => assert!(Instant::now() < deadline, "no batch was taken any more"),
@@ -182,8 +189,8 @@ fn old_records_go_by_age_and_by_size() {
     let by_size = HistoryConfig { bytes_max: 3_000, ..HistoryConfig::default() };
     for config in [by_age, by_size] {
         let dir = tempfile::tempdir().unwrap();
-        let mut running = start(dir.path(), config.clone());
-        (1..=100).for_each(|index| running.feed.offer(batch(index)));
+        let running = start(dir.path(), config.clone());
+        (1..=100).for_each(|index| offer(&running.feed, batch(index)));
         wait(&running.reader, 200);
         let complete = running.reader.reservation(id(1)).unwrap().complete_from_revision;
         assert!(complete > 150, "{complete}");
@@ -204,15 +211,15 @@ fn old_records_go_by_age_and_by_size() {
 
 /// Fills an index and closes it.
 fn filled(dir: &Path) {
-    let mut running = start(dir, HistoryConfig::default());
-    (1..=200).for_each(|index| running.feed.offer(batch(index)));
+    let running = start(dir, HistoryConfig::default());
+    (1..=200).for_each(|index| offer(&running.feed, batch(index)));
     wait(&running.reader, 400);
     running.thread.stop();
 }
 
 /// Starts on an index that must be dropped, and checks that it is rebuilt from what the book still knows.
 fn assert_rebuilt(dir: &Path, context: &str) {
-    let mut running = start(dir, HistoryConfig::default());
+    let running = start(dir, HistoryConfig::default());
     // The snapshot restored at entry 210 still holds what ended from revision 391 on.
     let retained = HistoryBatch {
         since_index: 0,
@@ -224,7 +231,7 @@ fn assert_rebuilt(dir: &Path, context: &str) {
     };
     running.feed.offer_retained(retained);
     running.feed.start_after(210);
-    running.feed.offer(batch(211));
+    offer(&running.feed, batch(211));
     wait(&running.reader, 422);
     assert!(running.feed.take_rebuilt() && !running.feed.take_rebuilt(), "{context}");
     assert_eq!(running.reader.reservation(id(10)).unwrap().records.len(), 0, "{context}: it was dropped");
@@ -288,9 +295,9 @@ fn damaged_files_drop_the_index_or_are_noticed_and_never_end_the_process() {
             _ => changed.truncate(at),
         }
         std::fs::write(dir.path().join("db").join("db"), changed).unwrap();
-        let mut running = start(dir.path(), HistoryConfig::default());
+        let running = start(dir.path(), HistoryConfig::default());
         running.feed.start_after(200);
-        running.feed.offer(batch(201));
+        offer(&running.feed, batch(201));
         wait(&running.reader, 402);
         let page = running.reader.reservation(id(402)).unwrap();
         assert_eq!(page.records, [record(402)]);

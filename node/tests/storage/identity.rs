@@ -26,6 +26,7 @@ fn data_without_an_identity_is_never_adopted() {
     let disk = SimDisk::new();
     disk.create("lock").unwrap();
     disk.create_dir("lost+found").unwrap();
+    disk.create_dir("history").unwrap();
     assert_eq!(Identity::load(&disk).unwrap(), None);
     disk.create_dir("log").unwrap();
     for result in [Identity::load(&disk).map(|_| ()), identity().create(&disk)] {
@@ -39,6 +40,8 @@ fn the_cluster_id_has_a_bound() {
         let identity = Identity { cluster_id: "x".repeat(length), ..identity() };
         assert_eq!(identity.create(&SimDisk::new()).is_ok(), fits, "{length}");
     }
+    let lines = Identity { cluster_id: "a\nnode 9".into(), ..identity() };
+    assert!(matches!(lines.create(&SimDisk::new()), Err(IdentityError::ClusterId)));
 }
 
 #[test]
@@ -58,9 +61,8 @@ fn damage_and_newer_formats_are_refused() {
         assert!(matches!(Identity::load(&disk), Err(IdentityError::Damaged { .. })), "cut to {size}");
     }
     disk.edit("identity", |file| {
-        file[4] = 2;
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&file[..8]), &file[12..]);
-        file[8..12].copy_from_slice(&crc.to_le_bytes());
+        let body = b"holdfast identity 2\nwhatever comes\n";
+        *file = [&body[..], format!("crc32c {:08x}\n", crc32c::crc32c(body)).as_bytes()].concat();
         true
     });
     let error = Identity::load(&disk).unwrap_err().to_string();

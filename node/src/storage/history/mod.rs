@@ -21,5 +21,6 @@ mod thread;
 pub use guard::HistoryError;
 pub use record::{HistoryId, HistoryRecord};
 pub use thread::{
-    HistoryBatch, HistoryConfig, HistoryFeed, HistoryPage, HistoryReader, HistoryThread, spawn_history,
+    HistoryBatch, HistoryConfig, HistoryFeed, HistoryPage, HistoryReader, HistoryThread, MakeBatch,
+    spawn_history,
 };

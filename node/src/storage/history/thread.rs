@@ -1,16 +1,19 @@
 //! The index's own thread, what feeds it, and what reads it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::guard::{HistoryError, mark_panics, unmark_panics};
 use super::index::{Index, Meta, Paths};
 use super::keys;
 use super::record::{HistoryId, HistoryRecord};
-use crate::storage::limits::{HISTORY_BYTES_MAX, HISTORY_PAGE_RECORDS_MAX};
+use crate::storage::limits::{
+    HISTORY_BYTES_MAX, HISTORY_PAGE_RECORDS_MAX, HISTORY_QUEUE_RECORDS_MAX, HISTORY_RECORDS_PER_SECOND_MAX,
+};
 
 /// How the index is kept.
 #[derive(Clone, Debug)]
@@ -19,13 +22,20 @@ pub struct HistoryConfig {
     pub retention_ms: u64,
     /// The oldest records go when keys and values take more than this.
     pub bytes_max: u64,
-    /// Batches that may wait to be written; past it they are left out.
+    /// Records that may wait to be written; past it they are left out.
     pub queue_max: usize,
+    /// Records written in a second at most: sled takes tens of µs of CPU for each, which a busy node needs for better.
+    pub records_per_second_max: u32,
 }
 
 impl Default for HistoryConfig {
     fn default() -> Self {
-        Self { retention_ms: 90 * 24 * 3_600_000, bytes_max: HISTORY_BYTES_MAX, queue_max: 4_096 }
+        Self {
+            retention_ms: 90 * 24 * 3_600_000,
+            bytes_max: HISTORY_BYTES_MAX,
+            queue_max: HISTORY_QUEUE_RECORDS_MAX,
+            records_per_second_max: HISTORY_RECORDS_PER_SECOND_MAX,
+        }
     }
 }
 
@@ -50,8 +60,12 @@ pub struct HistoryBatch {
     pub records: Vec<HistoryRecord>,
 }
 
+/// Makes a batch on the index's thread, so that whoever feeds it need not.
+pub type MakeBatch = Box<dyn FnOnce() -> HistoryBatch + Send>;
+
 enum Message {
-    Batch(HistoryBatch),
+    /// So many records.
+    Batch(usize, MakeBatch),
     /// A reader met something that cannot be.
     Failed(HistoryError),
     Stop,
@@ -59,47 +73,48 @@ enum Message {
 
 struct Shared {
     index: RwLock<Result<Index, HistoryError>>,
+    queued: AtomicUsize,
     left_out: AtomicU64,
     rebuilt: AtomicBool,
+    stopping: AtomicBool,
 }
 
-/// The apply stream's end: hands batches over without ever waiting.
+/// The apply stream's end: hands batches over without ever waiting. For one caller at a time.
 pub struct HistoryFeed {
     sender: SyncSender<Message>,
     shared: Arc<Shared>,
-    covered_index: u64,
+    queue_max: usize,
+    covered_index: AtomicU64,
 }
 
 impl HistoryFeed {
     /// Begins after `index`, to which what comes next is the continuation (0, or the snapshot that was restored).
-    pub fn start_after(&mut self, index: u64) {
-        self.covered_index = index;
+    pub fn start_after(&self, index: u64) {
+        self.covered_index.store(index, Ordering::Relaxed);
     }
 
-    /// Hands over what the entry at `index` did; `since_index` is filled in here. If the index is too far behind, the
-    /// batch is left out: the index will say that it is complete only after it.
-    pub fn offer(&mut self, mut batch: HistoryBatch) {
-        if batch.records.is_empty() {
+    /// Hands over what the entry at `index` did: `records` of them, which `make` gives; `since_index` is filled in here.
+    /// If the index is too far behind, the batch is left out, and the index will say that it is complete only after it.
+    pub fn offer(&self, index: u64, records: usize, make: MakeBatch) {
+        if records == 0 {
             return;
         }
-        batch.since_index = self.covered_index;
-        self.covered_index = batch.index;
-        self.send(batch);
+        let since_index = self.covered_index.swap(index, Ordering::Relaxed);
+        self.send(records, Box::new(move || HistoryBatch { since_index, index, ..make() }));
     }
 
     /// Hands over what a restored book still knows: everything from `first_revision` on, whatever was handed over before.
-    pub fn offer_retained(&self, mut batch: HistoryBatch) {
-        batch.since_index = batch.index;
-        self.send(batch);
+    pub fn offer_retained(&self, batch: HistoryBatch) {
+        let batch = HistoryBatch { since_index: batch.index, ..batch };
+        self.send(batch.records.len(), Box::new(move || batch));
     }
 
-    fn send(&self, batch: HistoryBatch) {
-        let records = batch.records.len() as u64;
-        match self.sender.try_send(Message::Batch(batch)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.shared.left_out.fetch_add(records, Ordering::Relaxed);
-            }
+    fn send(&self, records: usize, make: MakeBatch) {
+        let queued = self.shared.queued.fetch_add(records, Ordering::Relaxed);
+        let fits = queued == 0 || queued.saturating_add(records) <= self.queue_max;
+        if !fits || self.sender.try_send(Message::Batch(records, make)).is_err() {
+            self.shared.queued.fetch_sub(records, Ordering::Relaxed);
+            self.shared.left_out.fetch_add(records as u64, Ordering::Relaxed);
         }
     }
 
@@ -188,11 +203,14 @@ fn end_at_a_revision(records: &mut Vec<HistoryRecord>, records_max: usize) {
 pub struct HistoryThread {
     handle: JoinHandle<()>,
     sender: SyncSender<Message>,
+    shared: Arc<Shared>,
 }
 
 impl HistoryThread {
-    /// Writes what is queued, closes the index and waits for the end.
+    /// Closes the index and waits for the end. What is still queued is left out: it comes again when the log is applied
+    /// again.
     pub fn stop(self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::Stop);
         let _ = self.handle.join();
     }
@@ -209,13 +227,22 @@ pub fn spawn_history(
     let opening = Err(HistoryError::Unavailable("it is being opened".into()));
     let shared = Arc::new(Shared {
         index: RwLock::new(opening),
+        queued: AtomicUsize::new(0),
         left_out: AtomicU64::new(0),
         rebuilt: AtomicBool::new(false),
+        stopping: AtomicBool::new(false),
     });
+    let queue_max = config.queue_max;
     let writer = Writer { dir: dir.to_owned(), config, shared: Arc::clone(&shared) };
     let handle = thread::Builder::new().name("history".into()).spawn(move || writer.run(&receiver))?;
-    let feed = HistoryFeed { sender: sender.clone(), shared: Arc::clone(&shared), covered_index: 0 };
-    Ok((feed, HistoryReader { sender: sender.clone(), shared }, HistoryThread { handle, sender }))
+    let feed = HistoryFeed {
+        sender: sender.clone(),
+        shared: Arc::clone(&shared),
+        queue_max,
+        covered_index: AtomicU64::new(0),
+    };
+    let reader = HistoryReader { sender: sender.clone(), shared: Arc::clone(&shared) };
+    Ok((feed, reader, HistoryThread { handle, sender, shared }))
 }
 
 struct Writer {
@@ -233,14 +260,21 @@ impl Writer {
             Ok(index) => drop(self.set(Ok(index))),
             Err(error) => self.rebuild(&paths, &error),
         }
+        let mut pace = Pace::new(self.config.records_per_second_max);
         loop {
             match receiver.recv() {
-                Ok(Message::Batch(batch)) => {
+                Ok(Message::Batch(records, _)) if self.shared.stopping.load(Ordering::Relaxed) => {
+                    self.shared.left_out.fetch_add(records as u64, Ordering::Relaxed);
+                }
+                Ok(Message::Batch(records, make)) => {
+                    let batch = make();
                     if let Err(error) = self.take(&batch) {
                         self.rebuild(&paths, &error);
                         // What made it fail may not be at fault: it is the first of the new one.
                         let _ = self.take(&batch);
                     }
+                    pace.wait(records);
+                    self.shared.queued.fetch_sub(records, Ordering::Relaxed);
                 }
                 Ok(Message::Failed(error)) => self.rebuild(&paths, &error),
                 Ok(Message::Stop) | Err(_) => break,
@@ -277,5 +311,30 @@ impl Writer {
         }
         drop(self.set(fresh));
         self.shared.rebuilt.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Spreads work over time.
+struct Pace {
+    per_second_max: u32,
+    /// When everything taken so far is paid for.
+    paid: Instant,
+}
+
+impl Pace {
+    fn new(per_second_max: u32) -> Self {
+        Self { per_second_max: per_second_max.max(1), paid: Instant::now() }
+    }
+
+    /// Sleeps until this many more may be taken.
+    fn wait(&mut self, records: usize) {
+        let now = Instant::now();
+        let cost = Duration::from_secs_f64(records as f64 / f64::from(self.per_second_max));
+        // A pause is not saved up for longer than a second.
+        let earliest = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
+        self.paid = self.paid.max(earliest) + cost;
+        if let Some(ahead) = self.paid.checked_duration_since(now) {
+            thread::sleep(ahead);
+        }
     }
 }

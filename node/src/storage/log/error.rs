@@ -12,8 +12,8 @@ pub enum LogOpenError {
     /// Something that had been synced is not readable any more.
     #[error(
         "{file} is damaged at byte {offset} (frame {seq}, which had been synced): {what}. Nothing was changed. \
-         This node must not take part with a log that lost something: replace it by a new member \
-         (`holdfast member replace`), or restore the file from the same disk"
+         This node must not take part with a log that lost something: add a new member under a new \
+         id in its place, or restore the file from the same disk"
     )]
     Damaged {
         /// The segment.
@@ -45,7 +45,7 @@ pub enum LogOpenError {
     /// Segments or the whole log are gone.
     #[error(
         "{what}. Nothing was changed. This node must not take part with a log that lost something: \
-         replace it by a new member (`holdfast member replace`), or restore the files from the same disk"
+         add a new member under a new id in its place, or restore the files from the same disk"
     )]
     Missing {
         /// What is missing.

@@ -65,6 +65,8 @@ impl Shared {
     /// Ends the log and tells everyone who waits.
     fn fail(&self, error: &io::Error) -> io::Error {
         let (poison, waiting) = self.lock().fail(error);
+        // The worker has completions of its own to call.
+        self.notify();
         for done in waiting {
             done(Err(poison.error()));
         }

@@ -11,7 +11,7 @@ pub enum SnapshotError {
     /// It is not what was written.
     #[error(
         "{file} is damaged at byte {offset}: {what}. Nothing was changed. The log before a snapshot is gone, so an older \
-         snapshot does not replace it: replace this node by a new member (`holdfast member replace`), or restore the file"
+         snapshot does not replace it: add a new member under a new id in this node's place, or restore the file"
     )]
     Damaged {
         /// The snapshot's file.
