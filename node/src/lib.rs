@@ -4,6 +4,7 @@ mod api;
 pub mod calendar;
 pub mod clock;
 pub mod config;
+pub mod history;
 pub mod http;
 pub mod limits;
 pub mod metrics;

@@ -35,6 +35,7 @@ use tonic::{Response, Status};
 use crate::config::QueueBounds;
 use crate::metrics::{Kind, Metrics};
 use crate::replica::Replica;
+use crate::storage::history::HistoryReader;
 
 pub(crate) use health::HealthTeller;
 
@@ -48,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) cluster_id: String,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bounds: Bounds,
+    /// What has ended, if this node keeps it.
+    pub(crate) history: Option<HistoryReader>,
     /// True once nothing new is taken.
     pub(crate) stop: watch::Receiver<bool>,
 }

@@ -1,5 +1,6 @@
 //! The data directory: locked for as long as the node runs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Fatal;
@@ -23,6 +24,10 @@ impl DataDirectory {
             problem: error.to_string(),
         })?;
         Ok(DataDirectory { disk: Arc::new(disk), _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.disk.root()
     }
 
     pub(super) fn disk(&self) -> Arc<dyn Disk> {

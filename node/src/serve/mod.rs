@@ -24,6 +24,7 @@ mod clients;
 mod data;
 mod face;
 mod fatal;
+mod history;
 mod ports;
 mod raft;
 mod signals;
@@ -38,12 +39,12 @@ use tokio::sync::watch;
 
 use self::clients::Clients;
 use self::data::DataDirectory;
+use self::history::History;
 use crate::api::Context;
 use crate::config::NodeConfig;
 use crate::limits::{CLIENT_THREADS_MAX, DRAIN_TIMEOUT, RUNTIME_STOP_TIMEOUT};
 use crate::metrics::Metrics;
 use crate::raft::host::{RaftThread, TokioNode};
-use crate::replica::NoEffects;
 
 pub use fatal::Fatal;
 pub use ports::{Addresses, Ports};
@@ -112,6 +113,7 @@ pub struct Running {
     clients: Clients,
     raft: RaftThread,
     runtime: Runtime,
+    history: History,
     data: DataDirectory,
 }
 
@@ -131,9 +133,10 @@ impl Running {
         tracing::info!(version, mode = ?options.mode, "starting: {}", config.one_line());
         let Ports { client, peer, http, .. } = ports;
         let data = DataDirectory::open(config)?;
+        let (history, effects) = History::start(config, &data)?;
         let runtime = client_runtime()?;
         let on = runtime.handle();
-        let (node, raft) = raft::start(config, &options, &addresses, peer, &data, Box::new(NoEffects), on)?;
+        let (node, raft) = raft::start(config, &options, &addresses, peer, &data, effects, on)?;
         let (stop, stopped) = watch::channel(false);
         let cx = Arc::new(Context {
             node: node.clone(),
@@ -141,6 +144,7 @@ impl Running {
             cluster_id: config.cluster_id.clone(),
             metrics: Arc::new(Metrics::new()),
             bounds: (&config.queue).into(),
+            history: history.reader.clone(),
             stop: stopped,
         });
         let clients = match Clients::start(on, cx, stop, client, http) {
@@ -152,7 +156,7 @@ impl Running {
         };
         let Addresses { client, peer, http } = &addresses;
         tracing::info!(node = config.node_id, cluster = config.cluster_id, client, peer, http, "serving");
-        Ok(Running { addresses, node, clients, raft, runtime, data })
+        Ok(Running { addresses, node, clients, raft, runtime, history, data })
     }
 
     /// Where the node is reached.
@@ -181,7 +185,7 @@ impl Running {
     /// # Errors
     /// Why the node had failed, if it had.
     pub fn stop(self) -> Result<(), Fatal> {
-        let Running { node, clients, raft, runtime, data, .. } = self;
+        let Running { node, clients, raft, runtime, history, data, .. } = self;
         let failure = node.watch_fatal().borrow_watched().clone();
         match &failure {
             None => tracing::info!("stopping"),
@@ -195,6 +199,7 @@ impl Running {
             clients.drain(DRAIN_TIMEOUT).await;
         });
         stop_raft(raft);
+        history.stop();
         drop(data);
         runtime.shutdown_timeout(RUNTIME_STOP_TIMEOUT);
         match failure {

@@ -1,0 +1,196 @@
+//! The history index as the node uses it: the book's effects go in, the entries of the `History` service come out.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use holdfast_ledger::Effect;
+use holdfast_ledger::event::{Event, EventKind, Statement};
+use holdfast_ledger::record::LineageKey;
+use holdfast_proto::v1;
+use prost::Message;
+
+use crate::replica::{AppliedRecord, EffectSink};
+use crate::storage::history::{
+    HistoryBatch, HistoryConfig, HistoryError, HistoryFeed, HistoryId, HistoryReader, HistoryRecord,
+    HistoryThread, spawn_history,
+};
+
+/// The kind of entry that an archived account's statement appears as.
+const STATEMENT: &str = "STATEMENT";
+
+/// Starts the index in a directory of the machine: what feeds it, what reads it, and its thread.
+///
+/// # Errors
+/// The directory cannot be made, or no thread started.
+pub fn start(
+    dir: &Path,
+    config: HistoryConfig,
+) -> std::io::Result<(HistorySink, HistoryReader, HistoryThread)> {
+    let (feed, reader, thread) = spawn_history(dir, config)?;
+    let sink = HistorySink { feed: Arc::new(feed), revision_before: Arc::default() };
+    Ok((sink, reader, thread))
+}
+
+/// Feeds the index from the apply stream, without ever waiting for it.
+#[derive(Clone)]
+pub struct HistorySink {
+    feed: Arc<HistoryFeed>,
+    /// The book's revision before the entry being applied.
+    revision_before: Arc<AtomicU64>,
+}
+
+impl HistorySink {
+    /// Records that were left out because the index was behind or gone.
+    pub fn left_out(&self) -> u64 {
+        self.feed.left_out()
+    }
+}
+
+impl EffectSink for HistorySink {
+    fn entry_applied(&self, index: u64, effects: Vec<Effect>) {
+        // Encoding takes longer than applying did: the index's thread does it.
+        let first_revision = self.revision_before.load(Ordering::Relaxed) + 1;
+        self.feed.offer(index, effects.len(), Box::new(move || batch(index, first_revision, &effects)));
+    }
+
+    fn recorded(&self, record: &AppliedRecord<'_>) {
+        self.revision_before.store(record.revision_before, Ordering::Relaxed);
+    }
+
+    fn restored(&self, index: u64) {
+        self.feed.start_after(index);
+    }
+}
+
+/// The batch of one entry's effects, whose first command has `first_revision`.
+fn batch(index: u64, first_revision: u64, effects: &[Effect]) -> HistoryBatch {
+    let records: Vec<HistoryRecord> = effects.iter().map(|effect| record(effect, first_revision)).collect();
+    HistoryBatch {
+        since_index: 0,
+        index,
+        first_revision,
+        last_revision: records.iter().map(|record| record.revision).max().unwrap_or(first_revision),
+        clock_ms: records.iter().map(|record| record.at_ms).max().unwrap_or(0),
+        records,
+    }
+}
+
+fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
+    match effect {
+        Effect::Ended(receipt) => HistoryRecord {
+            id: HistoryId::Reservation(receipt.id.0.to_be_bytes()),
+            revision: receipt.ended_revision.unwrap_or(receipt.reserved_revision),
+            at_ms: receipt.ended_at_ms.unwrap_or(receipt.reserved_at_ms),
+            tenant: Some(receipt.tenant.to_string()),
+            body: v1::Receipt::from(receipt.as_ref()).encode_to_vec(),
+        },
+        Effect::Event(event) => {
+            let body = history_event(event);
+            HistoryRecord {
+                id: HistoryId::Event(event.sequence),
+                revision: event.revision,
+                at_ms: event.at_ms,
+                tenant: (!body.tenant.is_empty()).then(|| body.tenant.clone()),
+                body: body.encode_to_vec(),
+            }
+        }
+        // It does not say which of the entry's commands archived it.
+        Effect::Statement(statement) => statement_record(statement, first_revision),
+    }
+}
+
+fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
+    let Statement { lineage, generation, epoch_start_ms, columns, at_ms } = statement;
+    let epoch = epoch_start_ms.map_or_else(|| "continuous".to_owned(), |start| start.to_string());
+    let mut event = about(lineage);
+    event.kind = STATEMENT.into();
+    event.text = format!("generation {generation}, accounting epoch {epoch}: {columns:?}");
+    HistoryRecord {
+        id: HistoryId::Statement(format!("{lineage} {generation} {epoch}").into_bytes()),
+        revision,
+        at_ms: *at_ms,
+        tenant: lineage.tenant.as_ref().map(ToString::to_string),
+        body: event.encode_to_vec(),
+    }
+}
+
+/// An event that names whom a lineage is about.
+fn about(lineage: &LineageKey) -> v1::HistoryEvent {
+    v1::HistoryEvent {
+        tenant: lineage.tenant.as_ref().map(ToString::to_string).unwrap_or_default(),
+        user: lineage.user.as_ref().map(ToString::to_string).unwrap_or_default(),
+        limit: lineage.limit.to_string(),
+        ..Default::default()
+    }
+}
+
+fn history_event(event: &Event) -> v1::HistoryEvent {
+    let mut wire = described(&event.kind);
+    wire.sequence = event.sequence;
+    wire
+}
+
+fn of_tenant(tenant: &impl ToString, user: Option<&impl ToString>) -> v1::HistoryEvent {
+    v1::HistoryEvent {
+        tenant: tenant.to_string(),
+        user: user.map(ToString::to_string).unwrap_or_default(),
+        ..Default::default()
+    }
+}
+
+/// Kind, subject and text; the number is the caller's.
+fn described(kind: &EventKind) -> v1::HistoryEvent {
+    let (event, kind, text) = match kind {
+        EventKind::Crossed { lineage, percent, tier, .. } => {
+            (about(lineage), "CROSSED", format!("{percent} % used: {tier:?} begins"))
+        }
+        EventKind::Indebted { lineage, reservation } => {
+            (about(lineage), "INDEBTED", format!("in debt since the settlement of {reservation}"))
+        }
+        EventKind::Repaid { lineage } => (about(lineage), "REPAID", "the debt is repaid".into()),
+        EventKind::Forgiven { lineage, amount } => {
+            (about(lineage), "FORGIVEN", format!("a debt of {amount} ended with its accounting epoch"))
+        }
+        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+            let past = limit.as_ref().map_or_else(
+                || "the execution hard cap".to_owned(),
+                |limit| format!("the largest debt of {limit}"),
+            );
+            let mut event = of_tenant(tenant, user.as_ref());
+            event.limit = limit.as_ref().map(ToString::to_string).unwrap_or_default();
+            (
+                event,
+                "BREACHED",
+                format!("{reservation} on {route} went past {past} in {unit}; frozen: {frozen:?}"),
+            )
+        }
+        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
+            (of_tenant(tenant, user.as_ref()), "UNFROZEN", format!("{route}, by {actor}: {reason}"))
+        }
+        EventKind::PlanPublished { generation, actor } => {
+            (v1::HistoryEvent::default(), "PLAN_PUBLISHED", format!("generation {generation}, by {actor}"))
+        }
+        EventKind::TenantSet { generation, tenant, actor } => {
+            (of_tenant(tenant, None::<&String>), "TENANT_SET", format!("generation {generation}, by {actor}"))
+        }
+    };
+    v1::HistoryEvent { kind: kind.into(), text, ..event }
+}
+
+/// A record as the `History` service gives it out.
+///
+/// # Errors
+/// The body is not what was put in.
+pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
+    let unreadable = |error: prost::DecodeError| HistoryError::Failed(error.to_string());
+    let what = match record.id {
+        HistoryId::Reservation(_) => {
+            v1::history_entry::What::Ended(v1::Receipt::decode(record.body.as_slice()).map_err(unreadable)?)
+        }
+        HistoryId::Event(_) | HistoryId::Statement(_) => v1::history_entry::What::Event(
+            v1::HistoryEvent::decode(record.body.as_slice()).map_err(unreadable)?,
+        ),
+    };
+    Ok(v1::HistoryEntry { revision: record.revision, at_ms: record.at_ms, what: Some(what) })
+}
