@@ -62,11 +62,16 @@ impl Shared {
         }
     }
 
+    /// As [`Shared::fail`], for those who are not the worker: it has completions of its own to call.
+    fn fail_and_wake(&self, error: &io::Error) -> io::Error {
+        let error = self.fail(error);
+        self.notify();
+        error
+    }
+
     /// Ends the log and tells everyone who waits.
     fn fail(&self, error: &io::Error) -> io::Error {
         let (poison, waiting) = self.lock().fail(error);
-        // The worker has completions of its own to call.
-        self.notify();
         for done in waiting {
             done(Err(poison.error()));
         }

@@ -51,9 +51,9 @@ pub(super) fn read(shared: &Shared, range: Range<u64>, bytes_max: usize) -> io::
     };
     let mut entries = Vec::new();
     for span in &spans {
-        read_span(span, start..end, &mut entries).map_err(|error| shared.fail(&error))?;
+        read_span(span, start..end, &mut entries).map_err(|error| shared.fail_and_wake(&error))?;
     }
-    check_dense(&entries, start).map_err(|error| shared.fail(&error))?;
+    check_dense(&entries, start).map_err(|error| shared.fail_and_wake(&error))?;
     entries.extend(cached);
     limit(&mut entries, bytes_max);
     Ok(entries)
