@@ -88,11 +88,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // All expire, then all are forgotten; the leader's ticks do the work.
     for step_ms in [61_000, 1_000_000] {
         now_ms += step_ms;
-        loop {
-            match apply(&mut book, now_ms, &[Command::Tick]).first() {
-                Some(Answer::Ticked { more: true, .. }) => {}
-                _ => break,
-            }
+        while let Some(Answer::Ticked { more: true, .. }) = apply(&mut book, now_ms, &[Command::Tick]).first()
+        {
         }
     }
     let counts = book.counts();

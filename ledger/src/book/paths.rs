@@ -26,6 +26,9 @@ pub(crate) struct PathLeg {
     pub(crate) unit: Unit,
 }
 
+/// Legs and what receipts say of them, as reservations of one path share them.
+pub(crate) type SharedLegs = (Arc<[Leg]>, Arc<[LegReceipt]>);
+
 /// What a reserve needs to know of the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
@@ -36,7 +39,7 @@ pub(crate) struct Path {
     pub(crate) legs: Vec<PathLeg>,
     /// The legs of the last reservation on the path, and what its receipts say of them: the next one shares
     /// them if it holds the same amounts on the same accounts.
-    pub(crate) last: Option<(Arc<[Leg]>, Arc<[LegReceipt]>)>,
+    pub(crate) last: Option<SharedLegs>,
 }
 
 impl Path {

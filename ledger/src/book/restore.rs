@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::answer::LegReceipt;
 use crate::book::events::hash_event;
+use crate::book::paths::SharedLegs;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
 use crate::book::{Book, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, RestoreError};
-use crate::record::{Leg, ReservationRow, Subject, Tombstone};
-
-/// Legs, and what receipts say of them.
-type SharedLegs = (Arc<[Leg]>, Arc<[LegReceipt]>);
+use crate::record::{ReservationRow, Subject, Tombstone};
 
 /// A book that is being restored.
 #[derive(Default)]
