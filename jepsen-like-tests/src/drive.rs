@@ -25,6 +25,10 @@ pub trait Door {
     fn call(&mut self, id: &str, call: &Call) -> impl Future<Output = Ended>;
     /// Waits a little after a call that could not be made.
     fn pause(&mut self) -> impl Future<Output = ()>;
+    /// What a client does between two calls; nothing, unless the run is to have fewer calls.
+    fn think(&mut self) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
     /// Microseconds since the run began, on the clock that all clients share.
     fn now_us(&self) -> u64;
     /// Milliseconds since the Unix epoch, for new ids.
@@ -111,5 +115,6 @@ pub async fn drive<D: Door>(
         if matches!(operation.outcome, Outcome::Unavailable | Outcome::Unknown | Outcome::Rejected) {
             door.pause().await;
         }
+        door.think().await;
     }
 }

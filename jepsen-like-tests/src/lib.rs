@@ -8,6 +8,7 @@
 pub mod applied;
 pub mod check;
 pub mod codes;
+pub mod convert;
 pub mod drive;
 pub mod evidence;
 #[cfg(test)]
@@ -15,5 +16,6 @@ mod fixture;
 pub mod history;
 pub mod recovery;
 pub mod seed;
+pub mod sim;
 pub mod summary;
 pub mod workload;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::check::{Finding, Severity};
+use crate::history::{Operation, Outcome};
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -78,6 +79,21 @@ pub struct Summary {
     pub seed: u64,
     /// What was found, in words.
     pub findings: Vec<String>,
+}
+
+/// Calls by how they ended.
+pub fn outcome_counts(operations: &[Operation]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for operation in operations {
+        let word = match operation.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Rejected => "rejected",
+            Outcome::Unavailable => "unavailable",
+            Outcome::Unknown => "unknown",
+        };
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
 }
 
 #[cfg(test)]

@@ -41,3 +41,38 @@ pub fn check(operations: &[Operation], replayed: &Replayed) -> Vec<Finding> {
     }
     findings.done()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::check::replay;
+    use crate::fixture::Story;
+
+    fn found(story: &Story) -> usize {
+        let (replayed, _) = replay::check(&story.operations, &story.applied());
+        check(&story.operations, &replayed.unwrap()).len()
+    }
+
+    #[test]
+    fn effects_of_acknowledged_calls_pass() {
+        assert_eq!(found(&Story::of_one_reservation()), 0);
+    }
+
+    #[test]
+    fn an_unavailable_call_in_the_order_is_found() {
+        let mut story = Story::of_one_reservation();
+        let start = story.operations.last_mut().unwrap();
+        (start.outcome, start.revision) = (Outcome::Unavailable, None);
+        assert_eq!(found(&story), 1);
+    }
+
+    #[test]
+    fn a_rejected_reservation_that_is_held_is_found() {
+        let mut story = Story::of_one_reservation();
+        let reserve = &mut story.operations[1];
+        assert!(matches!(reserve.call, Call::Reserve { .. }));
+        (reserve.outcome, reserve.revision) = (Outcome::Rejected, None);
+        assert_eq!(found(&story), 1);
+    }
+}

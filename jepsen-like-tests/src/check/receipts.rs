@@ -11,7 +11,9 @@ pub fn check(operations: &[Operation]) -> Vec<Finding> {
     let mut findings = Findings::of("receipts");
     let mut by_id: BTreeMap<&str, Vec<(&Operation, &ReceiptFacts)>> = BTreeMap::new();
     for operation in operations {
-        if let Some(receipt) = operation.receipt() {
+        if let Some(receipt) = operation.receipt()
+            && !operation.is_ahead_of_the_book()
+        {
             by_id.entry(&operation.id).or_default().push((operation, receipt));
         }
     }

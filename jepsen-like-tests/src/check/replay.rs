@@ -209,3 +209,76 @@ fn id_of(command: &Command) -> Option<ReservationId> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture::{self, Story};
+
+    fn details(story: &Story) -> Vec<String> {
+        check(&story.operations, &story.applied()).1.into_iter().map(|finding| finding.detail).collect()
+    }
+
+    #[test]
+    fn answers_that_the_book_gives_pass() {
+        assert_eq!(details(&Story::of_one_reservation()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_acknowledged_command_that_was_lost_is_found() {
+        let mut story = Story::of_one_reservation();
+        story.entries.pop();
+        assert!(details(&story)[0].contains("the order ends at"));
+    }
+
+    #[test]
+    fn an_acknowledged_command_that_another_replaced_is_found() {
+        let mut story = Story::of_one_reservation();
+        story.entries.pop();
+        story.append(vec![Command::Tick]);
+        assert!(details(&story)[0].contains("another command stands at its revision"));
+    }
+
+    #[test]
+    fn an_answer_that_differs_in_one_fact_is_found() {
+        let mut story = Story::of_one_reservation();
+        let last = story.operations.last_mut().unwrap();
+        fixture::receipt_mut(last).expires_at_ms += 1;
+        assert!(details(&story)[0].contains("replay gives"));
+    }
+
+    #[test]
+    fn a_success_that_should_have_been_a_refusal_is_found() {
+        let mut story = Story::of_one_reservation();
+        let last = story.operations.last_mut().unwrap();
+        (last.outcome, last.answered) = (Outcome::Rejected, None);
+        assert!(details(&story)[0].contains("replay gives"));
+    }
+
+    #[test]
+    fn a_read_of_another_moment_is_found() {
+        let mut story = Story::of_one_reservation();
+        story.read_as_it_is();
+        assert_eq!(details(&story), Vec::<String>::new());
+        let reserved = story.operations[1].answered.clone();
+        story.operations.last_mut().unwrap().answered = reserved;
+        assert_eq!(details(&story).len(), 1);
+    }
+
+    #[test]
+    fn a_book_that_went_another_way_is_found() {
+        let mut story = Story::of_one_reservation();
+        story.entries[1].digest ^= 1;
+        assert!(details(&story)[0].contains("digest"));
+    }
+
+    #[test]
+    fn a_gap_is_not_a_pass() {
+        let mut story = Story::of_one_reservation();
+        story.entries.remove(1);
+        let (replayed, findings) = check(&story.operations, &story.applied());
+        assert!(replayed.is_none());
+        assert_eq!(findings[0].severity, crate::check::Severity::Inconclusive);
+    }
+}

@@ -22,6 +22,7 @@ pub fn check(operations: &[Operation]) -> Vec<Finding> {
         }
         for earlier in known.get(read.id.as_str()).into_iter().flatten() {
             if earlier.precedes(read)
+                && !earlier.is_ahead_of_the_book()
                 && let Some(problem) = knows_less(read, earlier)
             {
                 findings.violation(format!("{}: {problem} after {}", read.describe(), earlier.describe()));

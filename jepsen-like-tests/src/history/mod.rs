@@ -78,6 +78,16 @@ impl Operation {
         }
     }
 
+    /// Whether it is a read whose state may come from the reader's clock and not from the book:
+    /// a hold that has run out by then, a usage deadline that has passed. A node whose clock is a
+    /// little behind may tell an earlier state afterwards.
+    pub fn is_ahead_of_the_book(&self) -> bool {
+        let by_clock = |receipt: &ReceiptFacts| {
+            matches!(receipt.state.as_str(), "EXPIRING" | "EXPIRED" | "USAGE_UNKNOWN")
+        };
+        !self.call.is_write() && self.receipt().is_some_and(by_clock)
+    }
+
     /// A short name for messages.
     pub fn describe(&self) -> String {
         format!(
