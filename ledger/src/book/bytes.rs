@@ -30,8 +30,15 @@ impl RowBytes {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(crate) fn put_i128(&mut self, value: i128) {
-        self.0.extend_from_slice(&value.to_le_bytes());
+    /// Numbers of which most are 0: only the others are written, after a mask that says which.
+    pub(crate) fn put_sparse<const N: usize>(&mut self, values: [u128; N]) {
+        const { assert!(N <= u16::BITS as usize) };
+        let mask =
+            values.iter().enumerate().fold(0, |mask, (bit, value)| mask | u16::from(*value != 0) << bit);
+        self.0.extend_from_slice(&mask.to_le_bytes());
+        for value in values.into_iter().filter(|value| *value != 0) {
+            self.put_u128(value);
+        }
     }
 
     pub(crate) fn put_option(&mut self, value: Option<u64>) {

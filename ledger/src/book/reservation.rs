@@ -132,7 +132,9 @@ impl Row for Kept {
 
     fn write_fixed(&self, out: &mut RowBytes) {
         out.put_u128(self.id.0);
-        out.put_bytes(&self.request_digest);
+        for part in self.request_digest.chunks_exact(8) {
+            out.put_u64(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+        }
         out.put_u64(self.generation);
         out.put_u8(self.tier as u8);
         write_amounts(&self.reserved, out);

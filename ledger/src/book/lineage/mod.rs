@@ -241,14 +241,7 @@ fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_u64(account.generation);
     out.put_option(account.epoch_start_ms);
     out.put_u32(account.legs);
-    // Most columns of most accounts are 0: only the others are written, after a mask that says which.
-    let columns = account.columns.values();
-    let mask =
-        columns.iter().enumerate().fold(0, |mask, (bit, column)| mask | u32::from(*column != 0) << bit);
-    out.put_u32(mask);
-    for column in columns.into_iter().filter(|column| *column != 0) {
-        out.put_u128(column);
-    }
+    out.put_sparse(account.columns.values());
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
@@ -283,14 +276,17 @@ impl Row for Lineage {
         out.put_u64(self.refill_remainder);
         out.put_u32(self.epoch_first);
         out.put_option(self.epoch_end_ms);
-        out.put_u128(self.debt);
-        out.put_u128(self.carried_in);
-        out.put_u128(self.earlier_repaid);
-        out.put_u128(self.past_used);
-        out.put_i128(self.past_debt);
+        out.put_sparse([
+            self.debt,
+            self.carried_in,
+            self.earlier_repaid,
+            self.past_used,
+            // Every bit of the signed numbers, as unsigned ones.
+            self.past_debt as u128,
+            self.archived_debt as u128,
+            self.archived_used,
+        ]);
         out.put_u8(self.crossed);
-        out.put_i128(self.archived_debt);
-        out.put_u128(self.archived_used);
         out.put_u32(self.legs);
         out.put_option(self.drop_at_ms);
     }
