@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::book::Book;
 use crate::book::lineage::take;
-use crate::command::{Command, EntryHeader, PublishPlan, Release, Request, Reserve};
+use crate::command::{Command, EntryHeader, PublishPlan, Release, Request, Reserve, SetTenant};
 use crate::ids::ReservationId;
-use crate::plan::Plan;
+use crate::limits::{GENERATIONS_KEPT_MAX, PLANS_KEPT_MAX};
+use crate::plan::{Override, Plan, TenantRecord};
 use crate::query::ViolatedRule;
 use crate::record::{Columns, Lineage, Record, RestoreError};
 use crate::unit::{Amounts, Unit};
@@ -263,4 +264,43 @@ fn the_rules_version_of_a_newer_ledger_stops_this_one() {
     let mut book = book();
     let raise = Command::RaiseRules { rules_version: 2 };
     assert!(catch_unwind(AssertUnwindSafe(|| entry(&mut book, NOW_MS, raise))).is_err());
+}
+
+/// The history of generations is bounded, and what an open reservation was admitted under is kept.
+#[test]
+fn old_generations_are_dropped_but_not_those_in_use() {
+    let mut book = book();
+    for round in 0..200_u64 {
+        let changed = PLAN.replace("limit: 100", &format!("limit: {}", 101 + round));
+        let publish = Command::PublishPlan(PublishPlan {
+            expected_generation: Some(book.generation()),
+            document: changed.as_str().into(),
+            plan: Arc::new(Plan::parse(&changed).unwrap()),
+            actor: "test".parse().unwrap(),
+        });
+        assert!(matches!(entry(&mut book, NOW_MS, publish), crate::Answer::Published { changed: true, .. }));
+    }
+    assert!(book.plans().count() <= PLANS_KEPT_MAX + 1, "{} plans are kept", book.plans().count());
+    assert_eq!(book.plans().next().unwrap().generation, 1, "the plan of the open reservation is gone");
+    for round in 0..=GENERATIONS_KEPT_MAX as u64 + 1 {
+        let limit = "total".parse().unwrap();
+        let amount = Override::Amount { amount: 50 + round % 2, burst: None };
+        let record = TenantRecord { overrides: [(limit, amount)].into(), ..TenantRecord::default() };
+        let set = Command::SetTenant(SetTenant {
+            tenant: "acme".parse().unwrap(),
+            record: Some(Arc::new(record)),
+            expected_generation: None,
+            actor: "test".parse().unwrap(),
+        });
+        assert!(matches!(entry(&mut book, NOW_MS, set), crate::Answer::Published { changed: true, .. }));
+    }
+    assert_eq!(book.generations.versions, 1);
+    let report = book.audit();
+    assert!(report.ok, "{:#?}", report.violations);
+    let restored = Book::restore(book.snapshot().records()).unwrap();
+    assert_eq!(restored.digest(), book.digest());
+    // 40 of 51 are held by the first reservation still.
+    assert!(matches!(entry(&mut book, NOW_MS, reserve(2, 12)), crate::Answer::Refused(_)));
+    assert!(matches!(entry(&mut book, NOW_MS, reserve(3, 11)), crate::Answer::Reservation(_)));
+    assert!(matches!(entry(&mut book, NOW_MS, release(1)), crate::Answer::Reservation(_)));
 }
