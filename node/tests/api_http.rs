@@ -71,3 +71,37 @@ async fn probes_metrics_and_the_page() {
     stop.send(true).unwrap();
     server.await.unwrap();
 }
+
+#[test]
+fn the_document_tells_every_metric_and_its_type() {
+    const DOCUMENT: &str = include_str!("../../docs/metrics.md");
+    let metrics = Metrics::new();
+    metrics.count_failure(holdfast_proto::ErrorReason::Invalid);
+    metrics.count_rejection(&rejection());
+    let page = metrics.encode(Sample { clock_off_ms: Some(1), ..Sample::default() });
+    let mut told: Vec<_> = DOCUMENT
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.split('|').map(str::trim).skip(1);
+            let name = cells.next()?.strip_prefix("`holdfast_")?.strip_suffix('`')?;
+            Some(format!("holdfast_{name} {}", cells.next()?))
+        })
+        .collect();
+    let mut shown: Vec<_> =
+        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned).collect();
+    told.sort();
+    shown.sort();
+    assert_eq!(told, shown);
+}
+
+fn rejection() -> holdfast_ledger::answer::Rejection {
+    holdfast_ledger::answer::Rejection {
+        generation: 1,
+        limit: "x".parse().unwrap(),
+        level: holdfast_ledger::plan::Level::Global,
+        unit: holdfast_ledger::unit::Unit::Tokens,
+        reason: holdfast_ledger::answer::Reason::Spent,
+        reset_at_ms: None,
+        retry_after_ms: None,
+    }
+}

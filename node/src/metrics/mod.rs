@@ -140,7 +140,8 @@ impl Metrics {
         self.failures.get_or_create(&ByReason { reason: reason.as_str() }).inc();
     }
 
-    fn count_rejection(&self, rejection: &Rejection) {
+    /// Counts a refusal by a limit.
+    pub fn count_rejection(&self, rejection: &Rejection) {
         let labels = ByLimit {
             level: rejection.level.as_str(),
             unit: rejection.unit.as_str(),

@@ -2,7 +2,6 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -25,7 +24,7 @@ pub(super) struct Clients {
     cx: Arc<Context>,
     stop: watch::Sender<bool>,
     stop_http: watch::Sender<bool>,
-    ready: Arc<AtomicBool>,
+    wanted: watch::Sender<bool>,
     grpc: JoinHandle<Result<(), tonic::transport::Error>>,
     http: JoinHandle<()>,
     watch: JoinHandle<()>,
@@ -47,8 +46,8 @@ impl Clients {
         };
         let (client, http) = (listener(client, "client.listen")?, listener(http, "http.listen")?);
         let (routes, teller) = routes(&cx).map_err(|error| Fatal::Start(format!("reflection: {error}")))?;
-        let ready = Arc::new(AtomicBool::new(true));
-        let face = Arc::new(NodeFace { cx: Arc::clone(&cx), wanted: Arc::clone(&ready) });
+        let (wanted, still_wanted) = watch::channel(true);
+        let face = Arc::new(NodeFace { cx: Arc::clone(&cx), wanted: still_wanted.clone() });
         let mut stopped = stop.subscribe();
         let grpc = server().add_routes(routes).serve_with_incoming_shutdown(
             TcpIncoming::from(client).with_nodelay(Some(true)),
@@ -61,17 +60,17 @@ impl Clients {
         Ok(Clients {
             grpc: tokio::spawn(grpc),
             http: tokio::spawn(http::run(http, face, http_stopped)),
-            watch: tokio::spawn(tell_health(Arc::clone(&cx), teller, Arc::clone(&ready))),
+            watch: tokio::spawn(tell_health(Arc::clone(&cx), teller, still_wanted)),
             cx,
             stop,
             stop_http,
-            ready,
+            wanted,
         })
     }
 
     /// From now on the node says that it is not ready. It still answers.
     pub(super) fn not_ready(&self) {
-        self.ready.store(false, Ordering::Relaxed);
+        self.wanted.send_replace(false);
     }
 
     /// Takes nothing new, answers what is under way for at most `within`, then closes both ports.
@@ -108,7 +107,7 @@ fn server() -> Server {
 }
 
 /// Tells health and logs who leads, as that changes.
-async fn tell_health(cx: Arc<Context>, teller: HealthTeller, ready: Arc<AtomicBool>) {
+async fn tell_health(cx: Arc<Context>, teller: HealthTeller, mut wanted: watch::Receiver<bool>) {
     use openraft_rt::watch::WatchReceiver;
     let mut leaders = cx.node.watch_leader();
     let mut logged = None;
@@ -120,10 +119,14 @@ async fn tell_health(cx: Arc<Context>, teller: HealthTeller, ready: Arc<AtomicBo
             }
             logged = view;
         }
-        let can_serve = ready.load(Ordering::Relaxed) && view.is_some_and(|view| view.leader.is_some());
+        let can_serve = *wanted.borrow_and_update() && view.is_some_and(|view| view.leader.is_some());
         teller.tell(can_serve).await;
-        if leaders.changed().await.is_err() {
-            // Raft has ended; nothing can be served any more.
+        let ended = tokio::select! {
+            changed = leaders.changed() => changed.is_err(),
+            changed = wanted.changed() => changed.is_err(),
+        };
+        if ended {
+            // Raft or the node's owner has ended; nothing can be served any more.
             teller.tell(false).await;
             return;
         }

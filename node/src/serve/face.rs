@@ -1,10 +1,10 @@
 //! What the HTTP port shows of this node.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdfast_ledger::answer::State;
 use openraft_rt::watch::WatchReceiver;
+use tokio::sync::watch;
 
 use crate::api::Context;
 use crate::http::Face;
@@ -14,7 +14,7 @@ use crate::metrics::Sample;
 pub(super) struct NodeFace {
     pub(super) cx: Arc<Context>,
     /// False once the node is asked to stop.
-    pub(super) wanted: Arc<AtomicBool>,
+    pub(super) wanted: watch::Receiver<bool>,
 }
 
 impl Face for NodeFace {
@@ -27,7 +27,7 @@ impl Face for NodeFace {
 
     fn ready(&self) -> Result<(), String> {
         self.live()?;
-        if !self.wanted.load(Ordering::Relaxed) {
+        if !*self.wanted.borrow() {
             return Err("the node is stopping".into());
         }
         match self.cx.node.leader() {
