@@ -194,3 +194,67 @@ pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
     };
     Ok(v1::HistoryEntry { revision: record.revision, at_ms: record.at_ms, what: Some(what) })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn event(sequence: u64, kind: EventKind) -> Effect {
+        Effect::Event(Arc::new(Event { sequence, at_ms: 5_000, revision: 7, kind }))
+    }
+
+    fn history_event(effect: &Effect) -> (HistoryRecord, v1::HistoryEvent) {
+        let record = record(effect, 6);
+        match entry(&record).unwrap() {
+            v1::HistoryEntry {
+                revision,
+                at_ms: 5_000,
+                what: Some(v1::history_entry::What::Event(event)),
+            } => {
+                assert_eq!(revision, record.revision);
+                (record, event)
+            }
+            other => panic!("not an event: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn events_come_out_with_whom_they_are_about() {
+        let set = EventKind::TenantSet {
+            generation: 3,
+            tenant: "acme".parse().unwrap(),
+            actor: "ops".parse().unwrap(),
+        };
+        let (record, wire) = history_event(&event(9, set));
+        assert_eq!((record.id, record.tenant.as_deref()), (HistoryId::Event(9), Some("acme")));
+        assert_eq!((wire.sequence, wire.kind.as_str(), wire.tenant.as_str()), (9, "TENANT_SET", "acme"));
+        assert_eq!(wire.text, "generation 3, by ops");
+
+        let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+        let (record, wire) = history_event(&event(10, published));
+        assert_eq!((record.tenant, wire.kind.as_str()), (None, "PLAN_PUBLISHED"));
+    }
+
+    #[test]
+    fn a_batch_is_everything_from_its_entrys_first_revision_on() {
+        let published = |sequence| {
+            event(sequence, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() })
+        };
+        let batch = batch(20, 6, &[published(1), published(2)]);
+        assert_eq!(
+            (batch.index, batch.first_revision, batch.last_revision, batch.clock_ms),
+            (20, 6, 7, 5_000)
+        );
+        assert_eq!(batch.records.len(), 2);
+    }
+
+    #[test]
+    fn a_body_that_is_no_message_is_an_error() {
+        let mut damaged =
+            record(&event(1, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() }), 6);
+        damaged.body = vec![0xff; 3];
+        assert!(entry(&damaged).is_err());
+    }
+}

@@ -118,6 +118,22 @@ fn purged_segments_are_deleted_and_the_rest_stays_readable() {
 }
 
 #[test]
+fn a_purge_point_outlives_the_segment_that_told_it() {
+    let disk = SimDisk::new();
+    let mut world = open(&disk);
+    world.run(&[Step::Append(2, 700), Step::Purge(2), Step::Run]).unwrap();
+    world.run(&vec![Step::Vote; 20]).unwrap();
+    world.run(&[Step::Append(4, 600), Step::Run]).unwrap();
+    let segments = world.log.stats().segments;
+    // Deleting is taken up again after a restart: the segment goes, its purge record with it.
+    let mut world = world.end().reopen("with the record");
+    world.run(&[Step::Vote, Step::Run]).unwrap();
+    assert!(world.log.stats().segments < segments);
+    let world = world.end().reopen("without it");
+    assert_eq!(world.model().purged, Some(position(1, 1)));
+}
+
+#[test]
 fn the_cache_keeps_its_bound_and_never_drops_what_is_not_written() {
     let disk = SimDisk::new();
     let mut world = open(&disk);
