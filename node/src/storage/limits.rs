@@ -58,5 +58,5 @@ pub const HISTORY_PAGE_RECORDS_MAX: usize = 1_000;
 /// Records that wait for the history index: some 40 MiB of receipts, 40 seconds of its pace.
 pub const HISTORY_QUEUE_RECORDS_MAX: usize = 40_960;
 
-/// Records that the history index takes in a second: at some 50 µs of CPU for each, a twentieth of a core.
+/// Records that the history index takes in a second: at some 30 µs of CPU for each, 3 % of a core.
 pub const HISTORY_RECORDS_PER_SECOND_MAX: u32 = 1_000;

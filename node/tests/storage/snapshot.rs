@@ -155,6 +155,18 @@ fn blocks_in_another_order_and_files_under_another_name_are_refused() {
     assert!(error.contains("checksum") && error.contains(&format!("byte {start}")), "{error}");
 
     let (disk, store, _) = small();
+    let path = format!("snapshots/{}", store.names().unwrap()[0]);
+    // Without its only block: header and end are whole, only the totals tell.
+    disk.edit(&path, |file| {
+        let block = 12 + (0..40).map(|nth| 4 + 20 + nth % 3).sum::<usize>();
+        let end = file.len() - 40;
+        file.drain(end - block..end);
+        true
+    });
+    let error = store.verify_newest().unwrap_err().to_string();
+    assert!(error.contains("totals"), "{error}");
+
+    let (disk, store, _) = small();
     let name = &store.names().unwrap()[0];
     let other = name.replace("06-", "07-");
     disk.rename(&format!("snapshots/{name}"), &format!("snapshots/{other}")).unwrap();
