@@ -28,8 +28,6 @@ pub struct Metrics {
     failures: Family<ByReason, Counter>,
     rejections: Family<ByLimit, Counter>,
     sample: Arc<Latest>,
-    /// Records that the history index had to leave out.
-    pub history_left_out: Counter,
     /// Batched streams open.
     pub streams: Gauge,
     /// Seconds from taking a command in to its answer.
@@ -89,7 +87,6 @@ impl Metrics {
             failures: Family::default(),
             rejections: Family::default(),
             sample: Arc::default(),
-            history_left_out: Counter::default(),
             streams: Gauge::default(),
             // 100 µs to 13 s, doubling: a fast disk and a dying one both fall inside.
             answer_seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18)),
@@ -103,11 +100,6 @@ impl Metrics {
         r.register("commands", "Commands of clients answered, by outcome", by_command);
         r.register("failures", "Calls and commands that failed, by reason", self.failures.clone());
         r.register("rejections", "Refusals by a limit", self.rejections.clone());
-        r.register(
-            "history_left_out",
-            "Records that the history index left out",
-            self.history_left_out.clone(),
-        );
         r.register("streams", "Batched streams open", self.streams.clone());
         let answer = "From taking a command in to its answer";
         r.register_with_unit("answer", answer, Unit::Seconds, self.answer_seconds.clone());

@@ -59,6 +59,8 @@ pub struct Sample {
     pub log_unsynced_bytes: u64,
     /// Group syncs so far.
     pub log_syncs: u64,
+    /// Records that the history index left out.
+    pub history_left_out: u64,
     /// What Raft, propose and apply have counted.
     pub counters: CounterSnapshot,
 }
@@ -129,6 +131,7 @@ impl Page<'_> {
         self.counter("leader_changes", "Leaders seen one after the other", c.leader_changes)?;
         self.counter("clock_faults", "Times that nothing was stamped because of the clock", c.clock_faults)?;
         self.counter("log_syncs", "Syncs of the log to disk", s.log_syncs)?;
+        self.counter("history_left_out", "Records that the history index left out", s.history_left_out)?;
         self.counter("applied_commands", "Commands applied, replayed ones included", c.commands_applied)?;
         self.counter("applied_entries", "Log entries applied", c.entries_applied)?;
         self.counter("applied_bytes", "Payload bytes applied", c.bytes_applied)?;

@@ -72,7 +72,7 @@ pub enum IdentityError {
 
 /// Reads the data directory's identity and checks it against the configuration. Makes one, with `disk_id`,
 /// if the directory is empty and `may_create`.
-pub(super) fn load_or_create(
+pub(crate) fn load_or_create(
     disk: &dyn Disk,
     cluster_id: &str,
     node_id: NodeId,

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::api::Context;
 use crate::http::Face;
 use crate::metrics::Sample;
+use crate::storage::history::HistoryReader;
 
 /// The node's face.
 pub(super) struct NodeFace {
@@ -67,6 +68,7 @@ impl Face for NodeFace {
             log_segments: status.log.segments,
             log_unsynced_bytes: status.log.unsynced_bytes,
             log_syncs: status.log.syncs,
+            history_left_out: self.cx.history.as_ref().map_or(0, HistoryReader::left_out),
             counters: status.counters,
         };
         self.cx.metrics.encode(sample)

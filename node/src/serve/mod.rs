@@ -3,7 +3,7 @@
 //! # Order of starting
 //!
 //! 1. The ports are bound: a node that cannot be reached touches neither its data nor the cluster.
-//! 2. The data directory is made if it is absent, and locked.
+//! 2. The data directory is made if it is absent, locked, and checked to be this node's.
 //! 3. The history index is opened on its thread.
 //! 4. Raft's thread opens the log, restores the book, and starts Raft; then the peer port is served there.
 //! 5. The clients' runtime serves the client port and the HTTP port.
@@ -133,10 +133,18 @@ impl Running {
         tracing::info!(version, mode = ?options.mode, "starting: {}", config.one_line());
         let Ports { client, peer, http, .. } = ports;
         let data = DataDirectory::open(config)?;
-        let (history, effects) = History::start(config, &data)?;
+        raft::claim(config, options.mode, &data)?;
         let runtime = client_runtime()?;
         let on = runtime.handle();
-        let (node, raft) = raft::start(config, &options, &addresses, peer, &data, effects, on)?;
+        let (history, effects) = History::start(config, &data)?;
+        let started = raft::start(config, &options, &addresses, peer, &data, effects, on);
+        let (node, raft) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                history.stop();
+                return Err(error);
+            }
+        };
         let (stop, stopped) = watch::channel(false);
         let cx = Arc::new(Context {
             node: node.clone(),
@@ -151,6 +159,7 @@ impl Running {
             Ok(clients) => clients,
             Err(error) => {
                 stop_raft(raft);
+                history.stop();
                 return Err(error);
             }
         };

@@ -13,10 +13,27 @@ use crate::config::NodeConfig;
 use crate::limits::{HAND_OVER_POLL, HAND_OVER_TIMEOUT};
 use crate::raft::grpc::GrpcTransport;
 use crate::raft::host::{RaftThread, TokioNode};
+use crate::raft::identity::{DiskId, load_or_create};
 use crate::raft::{self, FoundingMember, NodeParts, Offload, RaftSettings, StartError, SyncDrive};
 use crate::recording::Recording;
 use crate::replica::EffectSink;
 use crate::storage::log::LogConfig;
+
+/// Checks that the directory is this node's, or makes it so where the mode allows that: before anything
+/// else is written there.
+pub(super) fn claim(config: &NodeConfig, mode: StartMode, data: &DataDirectory) -> Result<(), Fatal> {
+    let may_create = mode != StartMode::Normal;
+    let disk = data.disk();
+    let draw = || DiskId(rand::random());
+    match load_or_create(disk.as_ref(), &config.cluster_id, config.node_id, may_create, draw) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(refused(config, &error)),
+    }
+}
+
+fn refused(config: &NodeConfig, error: &dyn std::fmt::Display) -> Fatal {
+    Fatal::Data { directory: config.data_dir.display().to_string(), problem: error.to_string() }
+}
 
 /// Starts Raft on its own thread and serves the peers on `listener`.
 pub(super) fn start(
@@ -46,7 +63,7 @@ pub(super) fn start(
     };
     on.block_on(RaftThread::start(parts, listener)).map_err(|error| match error {
         StartError::Settings(_) | StartError::NotAFounder(_) => Fatal::Start(error.to_string()),
-        _ => Fatal::Data { directory: config.data_dir.display().to_string(), problem: error.to_string() },
+        _ => refused(config, &error),
     })
 }
 

@@ -4,6 +4,7 @@
 mod bad_input;
 mod client;
 mod cluster;
+mod history;
 mod lifecycle;
 mod services;
 mod stopping;

@@ -150,6 +150,11 @@ pub struct HistoryReader {
 }
 
 impl HistoryReader {
+    /// Records that were left out because the index was behind or gone.
+    pub fn left_out(&self) -> u64 {
+        self.shared.left_out.load(Ordering::Relaxed)
+    }
+
     /// One reservation, by its id.
     pub fn reservation(&self, id: [u8; 16]) -> Result<HistoryPage, HistoryError> {
         self.read(|index| {
