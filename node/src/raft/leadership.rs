@@ -2,13 +2,14 @@
 //!
 //! Nothing here authorises anything: a hint refuses early or picks a target, and Raft itself decides.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use openraft::ServerState;
 use openraft_rt::watch::WatchReceiver;
 use openraft_rt::{AsyncRuntime, Instant};
 
-use super::limits::HAND_OVER_INTERVAL;
+use super::limits::{CLOCK_SAMPLE_HEARTBEATS, HAND_OVER_INTERVAL};
 use super::shared::{RaftNode, Shared};
 use super::types::NodeId;
 use crate::clock::ClockFault;
@@ -124,17 +125,14 @@ impl<R: AsyncRuntime> Leadership<R> {
         let mut offsets: Vec<i64> = others().filter_map(|id| Some(samples.get(&id)?.offset_ms)).collect();
         offsets.sort_unstable();
         let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
+        let heard_max = self.shared.heartbeat * CLOCK_SAMPLE_HEARTBEATS;
         others().max_by_key(|id| {
             let index = matched.get(id).and_then(|at| at.as_ref().map(|at| at.index));
             let off = samples.get(id).map_or(i64::MAX, |s| (s.offset_ms - median).saturating_abs());
+            // While a transfer to a dead member is tried nothing is accepted, so it must have answered lately.
+            let is_heard = samples.get(id).is_some_and(|s| s.age <= heard_max);
             // A clock within the bound matters more than a few entries: the target catches up first anyway.
-            (
-                index.is_some(),
-                !self.shared.clock.is_beyond(off),
-                index,
-                std::cmp::Reverse(off),
-                std::cmp::Reverse(*id),
-            )
+            (is_heard, !self.shared.clock.is_beyond(off), index, Reverse(off), Reverse(*id))
         })
     }
 }

@@ -262,3 +262,75 @@ pub(super) fn decode_snapshot_response<R: AsyncRuntime>(
 ) -> Result<SnapshotResponse<TypeConfig<R>>, PeerError> {
     Ok(SnapshotResponse::new(decode_vote(wire.vote)?))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use prost::Message;
+
+    use super::*;
+
+    fn membership() -> RaftMembership {
+        let member = |n: u128| Member {
+            peer_address: format!("p{n}:1"),
+            client_address: format!("c{n}:1"),
+            http_address: String::new(),
+            disk_id: DiskId(n),
+        };
+        RaftMembership::new(
+            vec![BTreeSet::from([1, 2])],
+            BTreeMap::from([(1, member(1)), (2, member(2)), (3, member(3))]),
+        )
+        .unwrap()
+    }
+
+    /// A membership stands in the log and in snapshots: these bytes are read by every later version.
+    #[test]
+    fn a_membership_is_pinned_and_comes_back() {
+        let bytes = encode_membership(&membership()).encode_to_vec();
+        let node = |n: u8| {
+            let mut node = vec![
+                0x08,
+                n,
+                0x12,
+                4,
+                b'c',
+                b'0' + n,
+                b':',
+                b'1',
+                0x1a,
+                4,
+                b'p',
+                b'0' + n,
+                b':',
+                b'1',
+                0x2a,
+                16,
+            ];
+            node.extend(u128::from(n).to_be_bytes());
+            node
+        };
+        let mut expected = vec![0x0a, 4, 0x0a, 2, 1, 2];
+        for n in 1..=3 {
+            let node = node(n);
+            expected.extend([0x12, node.len() as u8]);
+            expected.extend(node);
+        }
+        assert_eq!(bytes, expected);
+        let back = decode_membership(v1::Membership::decode(&bytes[..]).unwrap()).unwrap();
+        assert_eq!(back, membership());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_field() {
+        let entry = v1::Entry { id: None, payload: None };
+        assert!(decode_entry(entry).unwrap_err().to_string().contains("entry.id"));
+        let entry = v1::Entry { id: Some(v1::LogId { term: 1, index: 2 }), payload: None };
+        assert!(decode_entry(entry).unwrap_err().to_string().contains("entry.payload"));
+        let short_disk = v1::Identity { cluster_id: "c".into(), node_id: 1, disk_id: vec![1; 15].into() };
+        assert!(decode_identity(Some(short_disk)).unwrap_err().to_string().contains("disk_id"));
+        let unknown_voter =
+            v1::Membership { configs: vec![v1::VoterSet { ids: vec![9] }], nodes: Vec::new() };
+        assert!(decode_membership(unknown_voter).is_err());
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_node::propose::ProposeError;
+use holdfast_node::propose::{ProposeError, UnknownWhy};
 use openraft_rt::AsyncRuntime;
 use openraft_rt_sim::SimRuntime;
 
@@ -78,5 +78,21 @@ fn a_leader_without_a_quorum_stamps_nothing() {
         wires.heal();
         put_acked(&sim, 3).await;
         assert_eq!(converged(&sim).await, 2);
+    });
+}
+
+#[test]
+fn what_a_cut_off_leader_took_is_unknown_and_never_called_unavailable() {
+    run(8, async {
+        let (sim, wires, leader) = founded(8).await;
+        put_acked(&sim, 1).await;
+        wires.isolate(leader, &[1, 2, 3]);
+        // Its lease and its clocks are still good for a moment: it takes the command, and hears no more.
+        let outcome = put(&sim, leader, 2).await.unwrap_err();
+        assert_eq!(outcome, ProposeError::Unknown(UnknownWhy::TimedOut));
+        wires.heal();
+        // Asking by the same id settles it; here the entry was never committed or is there once.
+        put_acked(&sim, 3).await;
+        assert!([2, 3].contains(&converged(&sim).await));
     });
 }

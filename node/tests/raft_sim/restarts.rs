@@ -206,3 +206,20 @@ fn a_quickly_restarted_follower_makes_no_read_stale() {
         });
     }
 }
+
+#[test]
+fn a_stopping_leader_hands_over_to_a_member_that_is_there() {
+    run(11, async {
+        let (mut sim, _, leader) = founded(11).await;
+        for n in 1..=3 {
+            put_acked(&sim, n).await;
+        }
+        converged(&sim).await;
+        // The lowest of the others would be picked if they were equal.
+        let dead = (1..=3).find(|id| *id != leader).unwrap();
+        let alive = (1..=3).rfind(|id| *id != leader).unwrap();
+        sim.crash(dead, Loss::Nothing, 1).await;
+        SimRuntime::sleep(Duration::from_millis(500)).await;
+        assert_eq!(sim.node(leader).unwrap().transfer_leader(None).await, Some(alive));
+    });
+}
