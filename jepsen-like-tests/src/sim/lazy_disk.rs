@@ -1,14 +1,17 @@
-//! The mutant that acknowledges before the sync: a disk whose `sync` answers at once and is carried
-//! out only at the next one.
+//! The mutant that acknowledges before the sync: a disk whose `sync` of the log answers at once and is
+//! carried out a few groups later.
 //!
-//! To the node this is exactly a log that reports an append as durable one group too early, without a
-//! line of the product being changed for it.
+//! To the node this is exactly a log that reports its appends as durable too early, without a line of
+//! the product being changed for it.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_node::storage::{Disk, DiskFile};
+
+/// Syncs of a file that are answered and not carried out, before one is.
+const SYNCS_OWED_MAX: u64 = 8;
 
 /// Where the log lies.
 const LOG_DIRECTORY: &str = "log/";
@@ -17,13 +20,13 @@ pub(super) struct LazyDisk(pub(super) Arc<dyn Disk>);
 
 struct LazyFile {
     file: Arc<dyn DiskFile>,
-    owed: AtomicBool,
+    owed: AtomicU64,
 }
 
 /// Only the log is lazy: what else the node writes is not acknowledged to anybody.
 fn lazy(path: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
     match path.starts_with(LOG_DIRECTORY) {
-        true => Arc::new(LazyFile { file, owed: AtomicBool::new(false) }),
+        true => Arc::new(LazyFile { file, owed: AtomicU64::new(0) }),
         false => file,
     }
 }
@@ -60,10 +63,6 @@ impl Disk for LazyDisk {
 
 impl DiskFile for LazyFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        // What is owed for the earlier writes is paid before these: they alone are too early.
-        if self.owed.swap(false, Ordering::Relaxed) {
-            self.file.sync()?;
-        }
         self.file.write_at(offset, bytes)
     }
 
@@ -80,7 +79,10 @@ impl DiskFile for LazyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.owed.store(true, Ordering::Relaxed);
-        Ok(())
+        if self.owed.fetch_add(1, Ordering::Relaxed) < SYNCS_OWED_MAX {
+            return Ok(());
+        }
+        self.owed.store(0, Ordering::Relaxed);
+        self.file.sync()
     }
 }
