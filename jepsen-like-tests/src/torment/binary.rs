@@ -79,14 +79,7 @@ fn profile_directory(here: &Path) -> PathBuf {
 fn build(profile_directory: &Path) -> Result<(), BinaryError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(workspace()).args([
-        "build",
-        "--quiet",
-        "--package",
-        "holdfast-cli",
-        "--bin",
-        "holdfast",
-    ]);
+    command.current_dir(workspace()).args(["build", "--quiet", "--bins"]);
     match profile_directory.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => {}
         Some(profile) => {
