@@ -55,7 +55,7 @@ struct ByLimit {
 const COMMANDS: [&str; 7] = ["reserve", "start", "settle", "release", "renew", "report_unknown", "other"];
 const OUTCOMES: [&str; 3] = ["done", "refused", "failed"];
 
-/// Which of [`COMMANDS`] a command is counted as.
+/// Which of `COMMANDS` a command is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u8);
 
