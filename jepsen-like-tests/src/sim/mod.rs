@@ -24,7 +24,7 @@ pub use faults::{Fault, FaultLog};
 pub use links::SimLinks;
 pub use nemesis::Strength;
 pub use run::{SimOptions, SimRun, simulate};
-pub use scenario::{PATIENCE, Scenario, acknowledged_but_replaced};
+pub use scenario::{PATIENCE, Scenario, acknowledged_and_lost, acknowledged_but_replaced};
 pub use world::{Mutant, World, WorldOptions};
 
 /// The runtime of the simulation.

@@ -119,3 +119,29 @@ pub fn acknowledged_but_replaced(seed: u64, mutant: Option<Mutant>) -> Vec<Findi
         scenario.judge().await
     })
 }
+
+/// All machines lose power at once right after acknowledgements, and others take their place. If the log
+/// acknowledged before the sync, acknowledged commands are gone and new ones stand at their revisions.
+pub fn acknowledged_and_lost(seed: u64, mutant: Option<Mutant>) -> Vec<Finding> {
+    Sim::with_seed(seed).block_on(async move {
+        let options = WorldOptions { mutant, settings: RaftSettings::for_tests(), ..WorldOptions::default() };
+        let mut scenario = Scenario::begin(seed, options, &Scenario::usual_plan()).await;
+        let mix = crate::workload::Mix { tenants: vec!["hot".into()], users: 1, hot_percent: 100 };
+        let mut session = Session::new(seed::stream(seed, "session", 0), mix);
+        for _ in 0..4 {
+            for _ in 0..12 {
+                let (id, call) = scenario.new_reservation(&mut session);
+                scenario.call(&id, call).await;
+            }
+            for node in scenario.world.nodes() {
+                scenario.world.crash(node, Loss::All).await;
+            }
+            for node in scenario.world.nodes() {
+                scenario.world.ensure_up(node).await;
+            }
+        }
+        let (id, call) = scenario.new_reservation(&mut session);
+        scenario.call(&id, call).await;
+        scenario.judge().await
+    })
+}
