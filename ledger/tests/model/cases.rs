@@ -232,19 +232,19 @@ fn a_request_without_the_indebted_unit_waits_for_the_debt_only() {
     assert_eq!((waits, reasons(&outcome).last()), (Some(2_000), Some(&None)));
 }
 
-#[test]
-fn a_raise_that_repays_an_earlier_debt_counts_for_the_ladder() {
+/// The tier of 6 more once a limit of `before` per epoch has become one of 40: 22 over in the epoch before were
+/// repaid in this one, and 7 are held.
+fn tier_after_a_change_to_40(before: &str) -> holdfast_ledger::answer::Tier {
     let limit = |amount| {
         format!("  l: {{ unit: tokens, scope: global, period: {{ limit: {amount}, every: 20s }} }}\n")
     };
-    let mut writer = Writer::new(&limit(24));
-    let raised = writer.script.documents[0].replace(&limit(24), &limit(40));
-    writer.script.documents.push(raised);
+    let mut writer = Writer::new(&limit(before));
+    let changed = writer.script.documents[0].replace(&limit(before), &limit("40"));
+    writer.script.documents.push(changed);
     writer.reserve(0, tokens(5));
     let made_at_ms = writer.now;
     writer.now += 20_000;
     writer.reserve(1, tokens(7));
-    // 22 over, of the epoch before: 17 are repaid here at once, 5 by the raise.
     writer.settle(made_at_ms, 0, tokens(27));
     writer.act(Act::Publish { variant: 1, expected: None });
     writer.reserve(2, tokens(6));
@@ -252,31 +252,19 @@ fn a_raise_that_repays_an_earlier_debt_counts_for_the_ladder() {
     let Some(Answer::Reservation(receipt)) = outcome.answers.last() else {
         panic!("{:?}", outcome.answers.last())
     };
-    // (13 used + 22 repaid) / 40
-    assert_eq!(receipt.tier, holdfast_ledger::answer::Tier::DegradedLight);
+    receipt.tier
+}
+
+#[test]
+fn a_raise_that_repays_an_earlier_debt_counts_for_the_ladder() {
+    // 17 are repaid at once, 5 by the raise: (13 used + 22 repaid) / 40.
+    assert_eq!(tier_after_a_change_to_40("24"), holdfast_ledger::answer::Tier::DegradedLight);
 }
 
 #[test]
 fn an_overrun_repaid_under_an_unlimited_rule_counts_for_the_ladder_later() {
-    let limit = |amount| {
-        format!("  l: {{ unit: tokens, scope: global, period: {{ limit: {amount}, every: 20s }} }}\n")
-    };
-    let mut writer = Writer::new(&limit("unlimited"));
-    let bounded = writer.script.documents[0].replace(&limit("unlimited"), &limit("40"));
-    writer.script.documents.push(bounded);
-    writer.reserve(0, tokens(5));
-    let made_at_ms = writer.now;
-    writer.now += 20_000;
-    writer.reserve(1, tokens(7));
-    writer.settle(made_at_ms, 0, tokens(27));
-    writer.act(Act::Publish { variant: 1, expected: None });
-    writer.reserve(2, tokens(6));
-    let outcome = writer.run();
-    let Some(Answer::Reservation(receipt)) = outcome.answers.last() else {
-        panic!("{:?}", outcome.answers.last())
-    };
     // (13 used + 22 repaid) / 40
-    assert_eq!(receipt.tier, holdfast_ledger::answer::Tier::DegradedLight);
+    assert_eq!(tier_after_a_change_to_40("unlimited"), holdfast_ledger::answer::Tier::DegradedLight);
 }
 
 #[test]
