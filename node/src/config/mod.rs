@@ -132,7 +132,7 @@ pub struct HistoryPolicy {
     pub enabled: bool,
     /// How long ended reservations and events are kept there, ms.
     pub retention_ms: u64,
-    /// Records that wait to be written there; past it the oldest are dropped and counted, never waited for.
+    /// Records that wait to be written there; past it records are left out and counted, never waited for.
     pub queue_max: u64,
 }
 
