@@ -29,7 +29,7 @@ struct Args {
     #[arg(long, default_value_t = 16)]
     clients: u32,
     /// Fewer acknowledged operations a second before the first fault make the run void.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 100)]
     rate_min: u64,
     /// Where data, logs and the history go; a temporary directory, removed after a pass, if it is not given.
     #[arg(long)]
