@@ -80,7 +80,7 @@ async fn torment(args: &Args) -> Result<Verdict, Box<dyn std::error::Error>> {
         rate_min: args.rate_min,
     };
     let command = format!(
-        "cargo run --release -p jepsen-like-tests --bin torment -- --seed {} --seconds {} --nodes {} --clients {}",
+        "cargo run --release --bin torment -- --seed {} --seconds {} --nodes {} --clients {}",
         options.seed, options.seconds, options.nodes, options.clients
     );
     eprintln!(
