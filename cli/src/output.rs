@@ -79,6 +79,11 @@ impl Rows {
         }));
     }
 
+    /// Adds a row of a table that lists one thing's facts: its values are of all kinds, so numbers stand to the left too.
+    pub fn add_fact(&mut self, name: &str, value: String) {
+        self.table.add_row([name.to_owned(), value]);
+    }
+
     /// The text, without the spaces that would trail at the ends of lines.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -132,6 +137,13 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_000), "1 000");
         assert_eq!(grouped(12_345_678), "12 345 678");
+    }
+
+    #[test]
+    fn facts_stand_to_the_left() {
+        let mut rows = Rows::new(["reservation", "01M8Q9Q53R2JJWPWFWMCK9B8MR"]);
+        rows.add_fact("generation", "1".into());
+        assert_eq!(rows.text(), "RESERVATION  01M8Q9Q53R2JJWPWFWMCK9B8MR\ngeneration   1\n");
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn leg_document(leg: &v1::Leg) -> Value {
 /// What people read.
 pub fn receipt_text(receipt: &v1::Receipt) -> String {
     let mut rows = Rows::new(["reservation", &receipt.id]);
-    let mut row = |name: &str, value: String| rows.add([name.to_owned(), value]);
+    let mut row = |name: &str, value: String| rows.add_fact(name, value);
     row("state", state(receipt.state).to_owned());
     row("tier", tier(receipt.tier).to_owned());
     row("tenant", receipt.tenant.clone());

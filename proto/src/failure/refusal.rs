@@ -26,11 +26,13 @@ impl From<&Refusal> for Failure {
                 Failure::new(ErrorReason::NotFound, "no such reservation, or it ended and has been forgotten")
             }
             Refusal::IdTooOld { floor_ms } => {
-                let message = format!("the id is not known and its time is before {floor_ms}");
+                let message = format!(
+                    "the id is not known, and its time is before the floor of {floor_ms} ms since 1970"
+                );
                 Failure::new(ErrorReason::IdTooOld, message).with_metadata("floor_ms", floor_ms)
             }
             Refusal::IdInFuture { latest_ms } => {
-                let message = format!("the id's time is after {latest_ms}");
+                let message = format!("the id's time is in the future: after {latest_ms} ms since 1970");
                 Failure::new(ErrorReason::IdInFuture, message).with_metadata("latest_ms", latest_ms)
             }
             Refusal::GenerationMismatch { generation } => {
