@@ -31,7 +31,8 @@ pub struct BookSnapshot {
 impl Book {
     /// The book as it stands, sharing its rows. Costs the number of segments, not of rows.
     /// Take it between entries: the digest in its header is that of the last [`Book::end_entry`].
-    pub fn snapshot(&self) -> BookSnapshot {
+    /// Nothing of the book changes but that its tables no longer own their rows alone.
+    pub fn snapshot(&mut self) -> BookSnapshot {
         let mut snapshot = BookSnapshot {
             header: self.header.clone(),
             plans: self.generations.plans.clone(),

@@ -1,5 +1,5 @@
-//! Tables of rows in segments behind `Arc`: a snapshot shares the segments, and the first write to one
-//! after that copies it. Each table keeps the sum of its rows' hashes.
+//! Tables of rows in segments: a snapshot shares the segments, and the first write to one while it is shared
+//! copies it. Each table keeps the sum of its rows' hashes.
 
 use std::sync::Arc;
 
@@ -34,14 +34,67 @@ struct Slot<R> {
 }
 
 #[derive(Clone, Debug)]
-struct Segment<R> {
+struct Rows<R> {
     slots: Vec<Option<Slot<R>>>,
     used: usize,
 }
 
+impl<R> Default for Rows<R> {
+    fn default() -> Self {
+        Rows { slots: Vec::new(), used: 0 }
+    }
+}
+
+/// The table's own until a snapshot is begun, so that a write costs no atomic operation; then shared with it.
+#[derive(Debug)]
+enum Segment<R> {
+    Own(Rows<R>),
+    Shared(Arc<Rows<R>>),
+}
+
+impl<R: Row> Segment<R> {
+    fn rows(&self) -> &Rows<R> {
+        match self {
+            Segment::Own(rows) => rows,
+            Segment::Shared(rows) => rows,
+        }
+    }
+
+    /// The rows for writing.
+    #[inline]
+    fn rows_mut(&mut self) -> &mut Rows<R> {
+        if let Segment::Shared(_) = self {
+            self.take_back();
+        }
+        match self {
+            Segment::Own(rows) => rows,
+            Segment::Shared(_) => unreachable!("it was taken back"),
+        }
+    }
+
+    /// Copies the rows only if a snapshot still has them.
+    #[cold]
+    fn take_back(&mut self) {
+        if let Segment::Shared(shared) = self {
+            *self = Segment::Own(Arc::unwrap_or_clone(std::mem::take(shared)));
+        }
+    }
+
+    /// The rows for a snapshot. Moves a `Vec`, not what is in it.
+    fn share(&mut self) -> Arc<Rows<R>> {
+        if let Segment::Own(rows) = self {
+            *self = Segment::Shared(Arc::new(std::mem::take(rows)));
+        }
+        match self {
+            Segment::Shared(rows) => Arc::clone(rows),
+            Segment::Own(_) => unreachable!("it was shared"),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Table<R> {
-    segments: Vec<Arc<Segment<R>>>,
+    segments: Vec<Segment<R>>,
     free: FreeSlots,
     len: usize,
     sum: u128,
@@ -66,7 +119,7 @@ impl<R: Row> Table<R> {
 
     pub(crate) fn find(&self, slot: u32) -> Option<&R> {
         let (segment, place) = split(slot);
-        Some(&self.segments.get(segment)?.slots.get(place)?.as_ref()?.row)
+        Some(&self.segments.get(segment)?.rows().slots.get(place)?.as_ref()?.row)
     }
 
     /// The row in a slot that is known to be taken.
@@ -78,9 +131,10 @@ impl<R: Row> Table<R> {
     }
 
     /// The row for writing: it will be hashed again.
+    #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> &mut R {
         let (segment, place) = split(slot);
-        let entry = Arc::make_mut(&mut self.segments[segment]).slots[place].as_mut();
+        let entry = self.segments[segment].rows_mut().slots[place].as_mut();
         match entry {
             Some(entry) => {
                 if !entry.dirty {
@@ -113,29 +167,29 @@ impl<R: Row> Table<R> {
     fn put(&mut self, slot: u32, row: R) {
         let (segment, place) = split(slot);
         while self.segments.len() <= segment {
-            self.segments.push(Arc::new(Segment { slots: Vec::new(), used: 0 }));
+            self.segments.push(Segment::Own(Rows::default()));
         }
-        let segment = Arc::make_mut(&mut self.segments[segment]);
-        if segment.slots.is_empty() {
-            segment.slots.reserve_exact(SEGMENT_ROWS);
+        let rows = self.segments[segment].rows_mut();
+        if rows.slots.is_empty() {
+            rows.slots.reserve_exact(SEGMENT_ROWS);
         }
-        if segment.slots.len() <= place {
-            segment.slots.resize_with(place + 1, || None);
+        if rows.slots.len() <= place {
+            rows.slots.resize_with(place + 1, || None);
         }
-        segment.slots[place] = Some(Slot { row, hash: 0, fixed: 0, dirty: true });
-        segment.used += 1;
+        rows.slots[place] = Some(Slot { row, hash: 0, fixed: 0, dirty: true });
+        rows.used += 1;
         self.len += 1;
         self.dirty.push(slot);
     }
 
     pub(crate) fn remove(&mut self, slot: u32) -> R {
         let (index, place) = split(slot);
-        let segment = Arc::make_mut(&mut self.segments[index]);
-        let Some(entry) = segment.slots[place].take() else { panic!("slot {slot} is vacant") };
-        segment.used -= 1;
-        if segment.used == 0 {
+        let rows = self.segments[index].rows_mut();
+        let Some(entry) = rows.slots[place].take() else { panic!("slot {slot} is vacant") };
+        rows.used -= 1;
+        if rows.used == 0 {
             // An empty segment gives its memory back.
-            segment.slots = Vec::new();
+            rows.slots = Vec::new();
         }
         self.sum = self.sum.wrapping_sub(entry.hash);
         self.len -= 1;
@@ -148,9 +202,7 @@ impl<R: Row> Table<R> {
         let mut dirty = std::mem::take(&mut self.dirty);
         for slot in dirty.drain(..) {
             let (segment, place) = split(slot);
-            let Some(entry) = Arc::make_mut(&mut self.segments[segment]).slots.get_mut(place) else {
-                continue;
-            };
+            let Some(entry) = self.segments[segment].rows_mut().slots.get_mut(place) else { continue };
             let Some(entry) = entry.as_mut().filter(|entry| entry.dirty) else { continue };
             if entry.hash == 0 {
                 entry.fixed = hash_fixed(slot, &entry.row, bytes);
@@ -164,11 +216,11 @@ impl<R: Row> Table<R> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &R)> {
-        iter_segments(&self.segments)
+        iter_rows(self.segments.iter().map(Segment::rows))
     }
 
-    pub(crate) fn snapshot(&self) -> TableSnapshot<R> {
-        TableSnapshot { segments: self.segments.clone() }
+    pub(crate) fn snapshot(&mut self) -> TableSnapshot<R> {
+        TableSnapshot { segments: self.segments.iter_mut().map(Segment::share).collect() }
     }
 
     /// The sum computed from all rows, for audits.
@@ -184,12 +236,12 @@ impl<R: Row> Table<R> {
 /// The rows of a table at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct TableSnapshot<R> {
-    segments: Vec<Arc<Segment<R>>>,
+    segments: Vec<Arc<Rows<R>>>,
 }
 
 impl<R: Row> TableSnapshot<R> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &R)> {
-        iter_segments(&self.segments)
+        iter_rows(self.segments.iter().map(Arc::as_ref))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -216,9 +268,9 @@ fn hash_row<R: Row>(fixed: u128, row: &R, bytes: &mut RowBytes) -> u128 {
     xxh3_128(bytes.as_slice())
 }
 
-fn iter_segments<R>(segments: &[Arc<Segment<R>>]) -> impl Iterator<Item = (u32, &R)> {
-    segments.iter().enumerate().flat_map(|(index, segment)| {
-        segment.slots.iter().enumerate().filter_map(move |(place, entry)| {
+fn iter_rows<'a, R: 'a>(segments: impl Iterator<Item = &'a Rows<R>>) -> impl Iterator<Item = (u32, &'a R)> {
+    segments.enumerate().flat_map(|(index, rows)| {
+        rows.slots.iter().enumerate().filter_map(move |(place, entry)| {
             entry.as_ref().map(|entry| ((index * SEGMENT_ROWS + place) as u32, &entry.row))
         })
     })

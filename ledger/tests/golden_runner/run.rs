@@ -125,7 +125,7 @@ impl Run {
             "repeat" => self.repeat(&words, text),
             _ => {
                 let command = self.command(&words, document);
-                let before = show::accounts(&self.book);
+                let before = show::accounts(&mut self.book);
                 let answer = self.apply(&command);
                 let mut lines = vec![show::answer(&answer)];
                 lines.extend(self.changes(&before));
@@ -138,7 +138,7 @@ impl Run {
     fn repeat(&mut self, words: &Words, text: &str) -> Vec<String> {
         let times: u64 = words.plain[0].parse().unwrap();
         let rest = text.splitn(3, ' ').nth(2).unwrap();
-        let before = show::accounts(&self.book);
+        let before = show::accounts(&mut self.book);
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
         for i in 1..=times {
             let command = self.command(&Words::of(&rest.replace("{i}", &i.to_string())), &[]);
@@ -201,7 +201,7 @@ impl Run {
 
     /// What a command changed besides its answer.
     fn changes(&mut self, before: &BTreeMap<(String, u32), String>) -> Vec<String> {
-        let after = show::accounts(&self.book);
+        let after = show::accounts(&mut self.book);
         let changed = after.iter().filter(|(key, line)| before.get(key) != Some(line));
         let mut lines: Vec<String> =
             changed.map(|((lineage, number), line)| format!("  {lineage} #{number} {line}")).collect();

@@ -116,7 +116,7 @@ fn account(account: &Account) -> String {
 }
 
 /// Every account of the book as a line, by lineage and number.
-pub fn accounts(book: &Book) -> BTreeMap<(String, u32), String> {
+pub fn accounts(book: &mut Book) -> BTreeMap<(String, u32), String> {
     let snapshot = book.snapshot();
     let mut slots = BTreeMap::new();
     let mut shown = BTreeMap::new();
