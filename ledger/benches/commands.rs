@@ -12,6 +12,10 @@ use holdfast_ledger::command::{Command, EntryHeader, PublishPlan, Request, Reser
 use holdfast_ledger::ids::{OperationId, TenantId, UserId};
 use holdfast_ledger::{Amounts, Book, Plan, ReservationId, Unit};
 
+/// The allocator of the `holdfast` program, which the book runs with.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const PLAN: &str = "
 schema: admissionBudget.v1
 id_window: 10s
