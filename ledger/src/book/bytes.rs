@@ -30,20 +30,47 @@ impl RowBytes {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// As many numbers as the type says, in one go.
+    pub(crate) fn put_words<const N: usize>(&mut self, words: [u64; N]) {
+        self.0.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
+    }
+
+    /// Numbers that hardly ever need more than 64 bits: their low halves, then whether the high ones follow.
+    pub(crate) fn put_wide<const N: usize>(&mut self, values: [u128; N]) {
+        self.put_words(values.map(|value| value as u64));
+        let high = values.map(|value| (value >> 64) as u64);
+        let follow = high.iter().fold(0, |any, half| any | half) != 0;
+        self.put_u8(u8::from(follow));
+        if follow {
+            self.put_words(high);
+        }
+    }
+
     /// Numbers of which most are 0: only the others are written, after a mask that says which.
     pub(crate) fn put_sparse<const N: usize>(&mut self, values: [u128; N]) {
-        const { assert!(N <= u16::BITS as usize) };
-        let mask =
-            values.iter().enumerate().fold(0, |mask, (bit, value)| mask | u16::from(*value != 0) << bit);
-        self.0.extend_from_slice(&mask.to_le_bytes());
-        for value in values.into_iter().filter(|value| *value != 0) {
-            self.put_u128(value);
+        const { assert!(N <= u8::BITS as usize) };
+        let mask = mask(values.map(|value| value != 0));
+        self.put_u8(mask);
+        if mask != 0 {
+            values.into_iter().filter(|value| *value != 0).for_each(|value| self.put_u128(value));
         }
+    }
+
+    /// Which of the numbers are there, then all of them, 0 where there is none.
+    pub(crate) fn put_options<const N: usize>(&mut self, values: [Option<u64>; N]) {
+        const { assert!(N <= u8::BITS as usize) };
+        self.put_u8(mask(values.map(|value| value.is_some())));
+        self.put_words(values.map(Option::unwrap_or_default));
     }
 
     pub(crate) fn put_option(&mut self, value: Option<u64>) {
         self.put_u8(u8::from(value.is_some()));
         self.put_u64(value.unwrap_or(0));
+    }
+
+    /// Bytes whose number is fixed.
+    pub(crate) fn put_raw<const N: usize>(&mut self, value: &[u8; N]) {
+        self.0.extend_from_slice(value);
     }
 
     pub(crate) fn put_bytes(&mut self, value: &[u8]) {
@@ -59,4 +86,13 @@ impl RowBytes {
         self.put_u8(u8::from(value.is_some()));
         self.put_text(value.unwrap_or(""));
     }
+}
+
+/// Two numbers as one.
+pub(crate) fn pair(a: u32, b: u32) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+fn mask<const N: usize>(bits: [bool; N]) -> u8 {
+    bits.into_iter().enumerate().fold(0, |mask, (bit, set)| mask | u8::from(set) << bit)
 }

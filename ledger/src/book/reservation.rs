@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::answer::{LegReceipt, Receipt, State};
 use crate::book::Book;
-use crate::book::bytes::RowBytes;
+use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
 use crate::ids::{OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
-use crate::unit::Amounts;
+use crate::unit::{Amounts, Unit};
 
 /// A reservation in the book: its row, and what its receipts say of its legs.
 #[derive(Clone, Debug)]
@@ -120,48 +120,41 @@ impl Book {
 }
 
 fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
-    let mask = amounts.iter().fold(0, |mask, (unit, _)| mask | 1 << unit as u8);
-    out.put_u8(mask);
-    for (_, amount) in amounts.iter() {
-        out.put_u64(amount);
-    }
+    out.put_options(Unit::ALL.map(|unit| amounts.get(unit)));
 }
 
 impl Row for Kept {
     const TAG: u8 = 3;
 
     fn write_fixed(&self, out: &mut RowBytes) {
-        out.put_u128(self.id.0);
-        for part in self.request_digest.chunks_exact(8) {
-            out.put_u64(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)));
-        }
-        out.put_u64(self.generation);
-        out.put_u8(self.tier as u8);
+        out.put_raw(&self.request_digest);
         write_amounts(&self.reserved, out);
-        out.put_u32(self.legs.len() as u32);
+        out.put_words([
+            self.id.0 as u64,
+            (self.id.0 >> 64) as u64,
+            self.generation,
+            self.reserved_at_ms,
+            self.reserved_revision,
+            self.grace_ms,
+            pair(self.tier as u32, self.legs.len() as u32),
+        ]);
         for leg in self.legs.iter() {
-            out.put_u32(leg.lineage);
-            out.put_u32(leg.account);
-            out.put_u64(leg.amount);
+            out.put_words([pair(leg.lineage, leg.account), leg.amount]);
         }
-        out.put_u64(self.reserved_at_ms);
-        out.put_u64(self.reserved_revision);
-        out.put_u64(self.grace_ms);
         out.put_text(self.subject.tenant.as_str());
         out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
         out.put_text(self.subject.route.as_str());
     }
 
     fn write(&self, out: &mut RowBytes) {
-        out.put_u8(self.state as u8);
-        out.put_u64(self.expires_at_ms);
-        out.put_u64(self.started_at_ms);
-        out.put_u64(self.unknown_at_ms);
-        out.put_u8(u8::from(self.ended.is_some()));
+        out.put_words([
+            pair(self.state as u32, u32::from(self.ended.is_some())),
+            self.expires_at_ms,
+            self.started_at_ms,
+            self.unknown_at_ms,
+        ]);
         if let Some(ended) = &self.ended {
-            out.put_u64(ended.at_ms);
-            out.put_u64(ended.revision);
-            out.put_u64(ended.forget_at_ms);
+            out.put_words([ended.at_ms, ended.revision, ended.forget_at_ms]);
             write_amounts(&ended.actual, out);
             write_amounts(&ended.debt, out);
         }
@@ -176,7 +169,6 @@ impl Row for Tombstone {
 
     fn write(&self, out: &mut RowBytes) {
         out.put_u128(self.id.0);
-        out.put_u64(self.at_ms);
-        out.put_u64(self.forget_at_ms);
+        out.put_words([self.at_ms, self.forget_at_ms]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::book::bytes::RowBytes;
+use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
 use crate::event::{EventKind, Statement};
 use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
@@ -196,15 +196,11 @@ fn write_rule(rule: Option<&Rule>, out: &mut RowBytes) {
         None => out.put_u8(0),
         Some(Rule::Bucket { amount, per_ms, burst }) => {
             out.put_u8(1);
-            out.put_u64(*amount);
-            out.put_u64(*per_ms);
-            out.put_u64(*burst);
+            out.put_words([*amount, *per_ms, *burst]);
         }
         Some(Rule::Period { limit, calendar, carry_over, carry_debt }) => {
             out.put_u8(2);
-            out.put_u64(*limit);
-            out.put_u64(*carry_over);
-            out.put_u8(u8::from(*carry_debt));
+            out.put_words([*limit, *carry_over, u64::from(*carry_debt)]);
             write_calendar(calendar, out);
         }
         Some(Rule::Concurrency { limit }) => {
@@ -237,11 +233,9 @@ pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowByte
 }
 
 fn write_account(account: &Account, out: &mut RowBytes) {
-    out.put_u32(account.number);
-    out.put_u64(account.generation);
-    out.put_option(account.epoch_start_ms);
-    out.put_u32(account.legs);
-    out.put_sparse(account.columns.values());
+    out.put_words([pair(account.number, account.legs), account.generation]);
+    out.put_options([account.epoch_start_ms]);
+    out.put_wide(account.columns.values());
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
@@ -264,18 +258,18 @@ impl Row for Lineage {
 
     fn write(&self, out: &mut RowBytes) {
         write_account(&self.current, out);
-        out.put_u8(self.kind as u8);
         write_rule(self.rule.as_ref(), out);
         let ladder = self
             .ladder
             .map(|ladder| u64::from(ladder.alert_percent) << 8 | u64::from(ladder.degrade_percent));
-        out.put_option(ladder);
-        out.put_option(self.overdraft_max);
-        out.put_u64(self.seen_generation);
-        out.put_u64(self.replayed_ms);
-        out.put_u64(self.refill_remainder);
-        out.put_u32(self.epoch_first);
-        out.put_option(self.epoch_end_ms);
+        out.put_options([ladder, self.overdraft_max, self.epoch_end_ms, self.drop_at_ms]);
+        out.put_words([
+            self.seen_generation,
+            self.replayed_ms,
+            self.refill_remainder,
+            pair(self.epoch_first, self.legs),
+            pair(self.kind as u32, u32::from(self.crossed)),
+        ]);
         out.put_sparse([
             self.debt,
             self.carried_in,
@@ -286,9 +280,6 @@ impl Row for Lineage {
             self.archived_debt as u128,
             self.archived_used,
         ]);
-        out.put_u8(self.crossed);
-        out.put_u32(self.legs);
-        out.put_option(self.drop_at_ms);
     }
 }
 
