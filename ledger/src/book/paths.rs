@@ -38,7 +38,8 @@ pub(crate) struct Path {
     /// Sorted by limit id, as the plan's limits are.
     pub(crate) legs: Vec<PathLeg>,
     /// The legs of the last reservation on the path, and what its receipts say of them: the next one shares
-    /// them if it holds the same amounts on the same accounts.
+    /// them if it holds the same amounts on the same accounts. `None` once a leg's row is another one, since
+    /// only within one row does an account's number say which account it is.
     pub(crate) last: Option<SharedLegs>,
 }
 

@@ -82,12 +82,6 @@ impl Book {
         }
     }
 
-    /// Whether a receipt of before says of a leg what one of now would.
-    pub(crate) fn says_the_same(&self, known: &LegReceipt, leg: &Leg) -> bool {
-        let account = self.account(leg);
-        known.generation == account.generation && known.epoch_start_ms == account.epoch_start_ms
-    }
-
     /// The receipt of a reservation, with its state at an instant.
     pub(crate) fn receipt(&self, row: &Kept, at_ms: u64) -> Receipt {
         let ended = row.ended.as_deref();
