@@ -72,21 +72,18 @@ impl Book {
 
     /// Touches every lineage that a reservation is held on. On an error the command must be refused.
     pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<(), Uncovered> {
-        for place in 0..self.reservations.get(slot).legs.len() {
-            let lineage = self.reservations.get(slot).legs[place].lineage;
-            self.touch(lineage)?;
-        }
-        Ok(())
+        let legs = Arc::clone(&self.reservations.get(slot).legs);
+        legs.iter().try_for_each(|leg| self.touch(leg.lineage))
     }
 
     /// Ends the legs of a reservation whose lineages were touched: of each unit what `actual` says is spent.
     /// Gives the debt that remains per unit, the largest of each.
     pub(crate) fn end_legs(&mut self, slot: u32, actual: &Amounts) -> Amounts {
-        let id = self.reservations.get(slot).id;
+        let row = self.reservations.get(slot);
+        let (id, legs) = (row.id, Arc::clone(&row.legs));
         let mut debts = Amounts::NONE;
-        for place in 0..self.reservations.get(slot).legs.len() {
-            let leg = self.reservations.get(slot).legs[place];
-            let debt = self.end_leg(&leg, actual, id);
+        for leg in legs.iter() {
+            let debt = self.end_leg(leg, actual, id);
             if debt > 0 {
                 let unit = self.lineages.get(leg.lineage).unit;
                 let debt = u64::try_from(debt).unwrap_or(u64::MAX).max(debts.get(unit).unwrap_or(0));
