@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::ids::{LimitId, OperationId, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{LimitId, OperationId, ReservationId};
 use crate::plan::Level;
+use crate::record::Subject;
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -55,12 +56,8 @@ pub struct Receipt {
     pub id: ReservationId,
     /// Its state now.
     pub state: State,
-    /// Who pays.
-    pub tenant: TenantId,
-    /// The user within the tenant.
-    pub user: Option<UserId>,
-    /// The plan's route that admitted it.
-    pub route: RouteName,
+    /// Who and what it is for. Shared by the receipts of one admission path.
+    pub subject: Arc<Subject>,
     /// The digest of the canonical request.
     pub request_digest: [u8; 32],
     /// The policy generation it was admitted under.

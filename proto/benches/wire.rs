@@ -6,6 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use holdfast_ledger::answer::{LegReceipt, Receipt, State, Tier};
 use holdfast_ledger::command::{Request, Reserve, Settle};
 use holdfast_ledger::plan::Level;
+use holdfast_ledger::record::Subject;
 use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
 use holdfast_proto::answers::encode_answer;
 use holdfast_proto::commands::{decode_batched, encode_batched};
@@ -63,9 +64,7 @@ fn receipt() -> Answer {
     let receipt = Receipt {
         id: ReservationId::from_parts(1_800_000_000_000, 7),
         state: State::Reserved,
-        tenant: parse("acme"),
-        user: Some(parse("user-1")),
-        route: parse("chat"),
+        subject: Subject { tenant: parse("acme"), user: Some(parse("user-1")), route: parse("chat") }.into(),
         request_digest: [7; 32],
         generation: 3,
         tier: Tier::Normal,

@@ -1,6 +1,9 @@
 //! Receipts, legs and rejections.
 
+use std::sync::Arc;
+
 use holdfast_ledger::answer::{LegReceipt, Receipt, Rejection};
+use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
 use crate::field::{FieldError, InField, fixed, name, optional_name};
@@ -17,9 +20,7 @@ impl From<&Receipt> for v1::Receipt {
         let Receipt {
             id,
             state,
-            tenant,
-            user,
-            route,
+            subject,
             request_digest,
             generation,
             tier,
@@ -35,6 +36,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_revision,
             debt,
         } = receipt;
+        let Subject { tenant, user, route } = subject.as_ref();
         v1::Receipt {
             id: id.to_string(),
             state: state.number(),
@@ -68,9 +70,11 @@ impl TryFrom<v1::Receipt> for Receipt {
         Ok(Receipt {
             id: name("id", &wire.id)?,
             state: word("state", wire.state)?,
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
+            subject: Arc::new(Subject {
+                tenant: name("tenant", &wire.tenant)?,
+                user: optional_name("user", wire.user.as_deref())?,
+                route: name("route", &wire.route)?,
+            }),
             request_digest: fixed("request_digest", &wire.request_digest)?,
             generation: wire.generation,
             tier: word("tier", wire.tier)?,

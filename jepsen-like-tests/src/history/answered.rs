@@ -119,9 +119,9 @@ impl ReceiptFacts {
     pub fn of(receipt: &Receipt) -> ReceiptFacts {
         ReceiptFacts {
             state: receipt.state.as_str().to_owned(),
-            tenant: receipt.tenant.to_string(),
-            user: receipt.user.as_ref().map(ToString::to_string),
-            route: receipt.route.to_string(),
+            tenant: receipt.subject.tenant.to_string(),
+            user: receipt.subject.user.as_ref().map(ToString::to_string),
+            route: receipt.subject.route.to_string(),
             generation: receipt.generation,
             tier: receipt.tier.as_str().to_owned(),
             reserved: amounts_to_words(&receipt.reserved),

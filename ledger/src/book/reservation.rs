@@ -88,9 +88,7 @@ impl Book {
         Receipt {
             id: row.id,
             state: row.state_at(at_ms),
-            tenant: row.subject.tenant.clone(),
-            user: row.subject.user.clone(),
-            route: row.subject.route.clone(),
+            subject: Arc::clone(&row.subject),
             request_digest: row.request_digest,
             generation: row.generation,
             tier: row.tier,

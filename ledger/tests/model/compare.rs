@@ -17,7 +17,7 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
     Sketch {
         state: receipt.state,
         generation: receipt.generation,
-        route: receipt.route.clone(),
+        route: receipt.subject.route.clone(),
         tier: receipt.tier,
         reserved: receipt.reserved,
         legs: receipt.legs.iter().map(leg).collect(),

@@ -243,9 +243,8 @@ impl Random {
         Receipt {
             id: self.id(),
             state: self.one_of(&STATES),
-            tenant: self.name(),
-            user: self.maybe(Random::name),
-            route: self.name(),
+            subject: Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() }
+                .into(),
             request_digest: self.digest(),
             generation: self.number(),
             tier: self.one_of(&TIERS),
