@@ -9,6 +9,8 @@ use crate::record::{Columns, Lineage};
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     lineages: Vec<TouchedLineage>,
+    /// Of each lineage, the columns of its current account. Apart, because every touch looks through the slots.
+    before: Vec<Columns>,
     closed: Vec<(u32, Columns)>,
 }
 
@@ -17,26 +19,27 @@ struct TouchedLineage {
     slot: u32,
     number: u32,
     indebted: bool,
-    before: Columns,
 }
 
 impl Book {
     /// Notes a lineage that a command is about to touch.
     pub(crate) fn note_lineage(&mut self, slot: u32) {
-        let touched = &mut self.derived.touched.lineages;
-        if touched.iter().any(|known| known.slot == slot) {
+        let touched = &mut self.derived.touched;
+        if touched.lineages.iter().any(|known| known.slot == slot) {
             return;
         }
         let row = self.lineages.get(slot);
-        let before = row.current.columns;
-        touched.push(TouchedLineage { slot, number: row.current.number, indebted: row.debt > 0, before });
+        let (number, indebted) = (row.current.number, row.debt > 0);
+        touched.lineages.push(TouchedLineage { slot, number, indebted });
+        // A slice, so that the columns are copied once.
+        touched.before.extend_from_slice(std::slice::from_ref(&row.current.columns));
     }
 
     /// Notes a lineage that a command opened.
     pub(crate) fn note_opened(&mut self, slot: u32) {
         let number = self.lineages.get(slot).current.number;
-        let before = Columns::default();
-        self.derived.touched.lineages.push(TouchedLineage { slot, number, indebted: false, before });
+        self.derived.touched.lineages.push(TouchedLineage { slot, number, indebted: false });
+        self.derived.touched.before.push(Columns::default());
     }
 
     pub(crate) fn note_closed(&mut self, slot: u32) {
@@ -48,7 +51,8 @@ impl Book {
     /// goes on with a wrong book.
     pub(crate) fn assert_touched(&mut self) {
         let mut touched = std::mem::take(&mut self.derived.touched);
-        for known in touched.lineages.drain(..) {
+        let fresh = Columns::default();
+        for (known, before) in touched.lineages.iter().zip(&touched.before) {
             self.announce_crossings(known.slot);
             let Some(row) = self.lineages.find(known.slot) else {
                 self.derived.tally.indebted -= u64::from(known.indebted);
@@ -56,9 +60,9 @@ impl Book {
             };
             let after = &row.current.columns;
             let kept = row.current.number == known.number;
-            let before = if kept { known.before } else { Columns::default() };
+            let before = if kept { before } else { &fresh };
             let place = || format!("{} account {}", row.key, row.current.number);
-            if let Some(violation) = check_growth(&before, after, &place).or_else(|| check_lineage(row)) {
+            if let Some(violation) = check_growth(before, after, &place).or_else(|| check_lineage(row)) {
                 panic!("{violation}");
             }
             self.derived.tally.indebted += u64::from(row.debt > 0);
@@ -66,6 +70,8 @@ impl Book {
             let held = &mut self.derived.tally.held_on_accounts[row.unit as usize];
             *held = *held + after.reserved - before.reserved;
         }
+        touched.lineages.clear();
+        touched.before.clear();
         for (slot, before) in touched.closed.drain(..) {
             let Some(row) = self.closed.find(slot) else { continue };
             let lineage = self.lineages.get(row.lineage);
