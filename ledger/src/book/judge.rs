@@ -199,13 +199,18 @@ pub(crate) fn ratio(lineage: &Lineage, extra: u64) -> Option<(u128, u128)> {
 
 /// The tier that a ladder gives for a ratio.
 pub(crate) fn tier_of(ladder: &Ladder, (used, allowance): (u128, u128)) -> Tier {
-    let reaches = |percent: u8| used * 100 >= allowance * u128::from(percent);
-    if reaches(ladder.degrade_percent) {
-        Tier::DegradedHeavy
-    } else if reaches(ladder.alert_percent) {
-        Tier::DegradedLight
-    } else {
+    // Nearly all are of 64 bits, and their products cannot overflow 128: no need to look whether they do.
+    let reaches = |percent: u8| match (u64::try_from(used), u64::try_from(allowance)) {
+        (Ok(used), Ok(allowance)) => u128::from(used) * 100 >= u128::from(allowance) * u128::from(percent),
+        _ => used * 100 >= allowance * u128::from(percent),
+    };
+    // A plan's ladder never degrades before it alerts.
+    if !reaches(ladder.alert_percent) {
         Tier::Normal
+    } else if reaches(ladder.degrade_percent) {
+        Tier::DegradedHeavy
+    } else {
+        Tier::DegradedLight
     }
 }
 
