@@ -5,35 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use openraft::errors::ClientWriteError;
-use openraft::impls::OneshotResponder;
-use openraft::raft::ClientWriteResult;
-use openraft_rt::{AsyncRuntime, Instant, Mpsc, MpscReceiver, Oneshot, Select2};
+use openraft_rt::{AsyncRuntime, Instant, Mpsc, MpscReceiver, Select2};
 
 use super::bounds::BoundsKeeper;
 use super::encode::encode_entry;
-use super::{Answered, LeaderAt, ProposeError, UnknownWhy, Waiting};
+use super::{Answered, ProposeError, Waiting};
 use crate::clock::ClockFault;
 use crate::raft::leadership::Leadership;
 use crate::raft::limits::{CLOCK_POLL, CLOCK_WAIT, ENTRY_BYTES_MAX, ENTRY_COMMANDS_MAX};
 use crate::raft::metrics::Metrics;
-use crate::raft::types::{Applied, Payload, TypeConfig};
+use crate::raft::writes::{Writing, Written};
 use crate::replica::AppliedEntry;
 
 type ReceiverOf<R, T> = <<R as AsyncRuntime>::Mpsc as Mpsc>::Receiver<T>;
-type OnceReceiverOf<R, T> = <<R as AsyncRuntime>::Oneshot as Oneshot>::Receiver<T>;
-type Written<R> = ClientWriteResult<TypeConfig<R>>;
 
 /// An entry that Raft has, with those who wait for it.
 struct UnderWay<R: AsyncRuntime> {
-    result: OnceReceiverOf<R, Written<R>>,
+    writing: Writing<R>,
     waiting: Vec<Waiting<R>>,
     began: u64,
 }
 
 enum Event<R: AsyncRuntime> {
     Arrived(Option<Waiting<R>>),
-    Finished(Option<Written<R>>),
+    Finished(Written),
 }
 
 /// Turns what waits into entries. Ends when every [`super::Proposer`] is gone.
@@ -76,15 +71,16 @@ impl<R: AsyncRuntime> Batcher<R> {
                 Event::Arrived(None) => break,
             }
         }
-        while !self.under_way.is_empty() {
-            let Event::Finished(written) = self.first_finished().await else { break };
+        while let Some(written) = self.first_finished().await {
             self.finish_first(written);
         }
     }
 
     async fn next_event(&mut self) -> Event<R> {
-        if self.under_way.len() >= self.under_way_max {
-            return self.first_finished().await;
+        if self.under_way.len() >= self.under_way_max
+            && let Some(written) = self.first_finished().await
+        {
+            return Event::Finished(written);
         }
         if let Some(held) = self.held.take() {
             return Event::Arrived(Some(held));
@@ -92,18 +88,17 @@ impl<R: AsyncRuntime> Batcher<R> {
         match self.under_way.front_mut() {
             None => Event::Arrived(self.queue.recv().await),
             // Results are looked at first: finished entries make room and their callers wait.
-            Some(first) => match R::select2(&mut first.result, self.queue.recv()).await {
-                Select2::First(written) => Event::Finished(written.ok()),
+            Some(first) => match R::select2(&mut first.writing, self.queue.recv()).await {
+                Select2::First(written) => Event::Finished(written),
                 Select2::Second(arrived) => Event::Arrived(arrived),
             },
         }
     }
 
-    async fn first_finished(&mut self) -> Event<R> {
-        match self.under_way.front_mut() {
-            Some(first) => Event::Finished((&mut first.result).await.ok()),
-            None => Event::Finished(None),
-        }
+    /// What becomes of the oldest entry under way; `None` if there is none.
+    async fn first_finished(&mut self) -> Option<Written> {
+        let first = self.under_way.front_mut()?;
+        Some((&mut first.writing).await)
     }
 
     /// Makes an entry of `first` and whatever else waits.
@@ -159,45 +154,26 @@ impl<R: AsyncRuntime> Batcher<R> {
     }
 
     async fn hand_over(&mut self, payload: Bytes, waiting: Vec<Waiting<R>>) {
-        let (tx, result) = R::Oneshot::channel();
         let began = self.metrics.begin();
-        let responder = OneshotResponder::new(tx);
-        match self.leadership.raft().client_write_ff(Payload(payload), Some(responder)).await {
-            Ok(()) => self.under_way.push_back(UnderWay { result, waiting, began }),
-            Err(fatal) => {
-                tracing::error!("Raft has stopped: {fatal}");
-                answer_all(waiting, &ProposeError::Unknown(UnknownWhy::Stopped));
-            }
+        match self.leadership.write(payload).await {
+            Ok(writing) => self.under_way.push_back(UnderWay { writing, waiting, began }),
+            Err(why) => answer_all(waiting, &ProposeError::Unknown(why)),
         }
         self.metrics.entries_under_way.store(self.under_way.len() as u64, Ordering::Relaxed);
     }
 
-    fn finish_first(&mut self, written: Option<Written<R>>) {
+    fn finish_first(&mut self, written: Written) {
         let Some(UnderWay { waiting, began, .. }) = self.under_way.pop_front() else { return };
         self.metrics.entries_under_way.store(self.under_way.len() as u64, Ordering::Relaxed);
         self.metrics.commit_us.record(self.metrics.since(began));
         let counted = waiting.len() as u64;
         let (counter, error) = match written {
-            Some(Ok(response)) => {
+            Written::Applied(entry) => {
                 self.metrics.proposals_ok.fetch_add(counted, Ordering::Relaxed);
-                return match response.data {
-                    Applied(Some(entry)) => deal_out(entry, waiting),
-                    Applied(None) => answer_all(waiting, &ProposeError::Unknown(UnknownWhy::LeadershipLost)),
-                };
+                return deal_out(entry, waiting);
             }
-            // Raft refused it before it was appended: openraft gives this error there and nowhere else.
-            Some(Err(ClientWriteError::ForwardToLeader(to))) => {
-                let leader = to.leader_id.zip(to.leader_node);
-                let leader = leader
-                    .map(|(node_id, member)| LeaderAt { node_id, client_address: member.client_address });
-                (&self.metrics.proposals_refused, ProposeError::NotLeader(leader))
-            }
-            Some(Err(
-                ClientWriteError::LogEntryDiscarded(_)
-                | ClientWriteError::ChangeMembershipError(_)
-                | ClientWriteError::PreconditionFailed(_),
-            )) => (&self.metrics.proposals_unknown, ProposeError::Unknown(UnknownWhy::LeadershipLost)),
-            None => (&self.metrics.proposals_unknown, ProposeError::Unknown(UnknownWhy::Stopped)),
+            Written::NotLeader(leader) => (&self.metrics.proposals_refused, ProposeError::NotLeader(leader)),
+            Written::Unknown(why) => (&self.metrics.proposals_unknown, ProposeError::Unknown(why)),
         };
         counter.fetch_add(counted, Ordering::Relaxed);
         answer_all(waiting, &error);

@@ -38,7 +38,7 @@ impl<R: AsyncRuntime> Leadership<R> {
         Leadership { shared, raft, handed_over_at: Arc::default() }
     }
 
-    pub(crate) fn raft(&self) -> &RaftNode<R> {
+    pub(super) fn raft(&self) -> &RaftNode<R> {
         &self.raft
     }
 

@@ -2,7 +2,8 @@
 //!
 //! # Architecture invariants
 //!
-//! - openraft's types stay in here and in `propose`; nothing outside the crate sees them.
+//! - openraft's types stay in here: what the rest of the node needs of them has types of our own
+//!   (`writes`, [`ReadError`], [`NodeStatus`]). `node/tests/architecture.rs` keeps it so.
 //! - Everything runs on the runtime type parameter: the same code on tokio and in the simulator. Only
 //!   [`grpc`] and [`host`] know tokio.
 //! - Nothing is decided by metrics or hints: a proposal is accepted by Raft, a read by a quorum.
@@ -16,7 +17,7 @@ pub mod host;
 pub mod identity;
 pub(crate) mod leadership;
 pub mod limits;
-pub mod log_store;
+mod log_store;
 pub mod memory;
 pub mod metrics;
 mod network;
@@ -24,16 +25,20 @@ mod peers;
 mod reads;
 pub mod settings;
 mod shared;
-pub mod snapshot;
+mod snapshot;
 mod start;
-pub mod state_machine;
+mod state_machine;
 pub mod status;
 mod sync;
 mod timed_disk;
 pub mod transport;
-pub mod types;
+mod types;
 mod watch;
 mod wire;
+pub(crate) mod writes;
+
+#[cfg(test)]
+mod suite;
 
 pub use found::FoundingMember;
 pub use handle::{MembershipError, NodeHandle};

@@ -58,8 +58,6 @@ pub type RaftMembership = openraft::Membership<NodeId, Member>;
 pub type RaftStoredMembership = openraft::StoredMembership<CommittedLeader, NodeId, Member>;
 /// What a snapshot says of itself.
 pub type RaftSnapshotMeta = openraft::SnapshotMeta<CommittedLeader, NodeId, Member>;
-/// The runtime's instant.
-pub type InstantOf<R> = <R as AsyncRuntime>::Instant;
 
 /// The log id of `index` in `term`.
 pub fn log_id(term: u64, index: u64) -> RaftLogId {

@@ -4,18 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_node::raft::log_store::LogStore;
-use holdfast_node::raft::metrics::Metrics;
-use holdfast_node::raft::snapshot::{Offload, SnapshotFiles};
-use holdfast_node::raft::state_machine::StateMachine;
-use holdfast_node::raft::types::TypeConfig;
-use holdfast_node::replica::{NoEffects, Replica};
-use holdfast_node::storage::log::{Log, LogConfig, spawn_sync_thread};
-use holdfast_node::storage::snapshot::SnapshotStore;
-use holdfast_node::storage::{Disk, RealDisk, SimDisk};
 use openraft::StorageError;
 use openraft::testing::log::{StoreBuilder, Suite};
 use openraft_rt_tokio::TokioRuntime;
+
+use super::log_store::LogStore;
+use super::metrics::Metrics;
+use super::snapshot::{Offload, SnapshotFiles};
+use super::state_machine::StateMachine;
+use super::types::TypeConfig;
+use crate::replica::{NoEffects, Replica};
+use crate::storage::log::{Log, LogConfig, spawn_sync_thread};
+use crate::storage::snapshot::SnapshotStore;
+use crate::storage::{Disk, RealDisk, SimDisk};
 
 type Config = TypeConfig<TokioRuntime>;
 type Store = LogStore<TokioRuntime>;
