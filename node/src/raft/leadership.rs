@@ -125,7 +125,7 @@ impl<R: AsyncRuntime> Leadership<R> {
         let mut offsets: Vec<i64> = others().filter_map(|id| Some(samples.get(&id)?.offset_ms)).collect();
         offsets.sort_unstable();
         let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
-        let heard_max = self.shared.heartbeat * CLOCK_SAMPLE_HEARTBEATS;
+        let heard_max = self.shared.patience.heartbeat * CLOCK_SAMPLE_HEARTBEATS;
         others().max_by_key(|id| {
             let index = matched.get(id).and_then(|at| at.as_ref().map(|at| at.index));
             let off = samples.get(id).map_or(i64::MAX, |s| (s.offset_ms - median).saturating_abs());

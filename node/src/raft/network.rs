@@ -17,7 +17,7 @@ use openraft::{RPCTypes, RaftNetworkFactory, RaftNetworkV2};
 use openraft_rt::{AsyncRuntime, BoxFuture, BoxStream, Instant, Select2};
 
 use super::identity::Identity;
-use super::limits::{PEER_CALL_TIMEOUT, SNAPSHOT_IDLE, SNAPSHOT_INSTALL_MAX};
+use super::limits::{PEER_CALL_TIMEOUT, SNAPSHOT_INSTALL_MAX};
 use super::shared::Shared;
 use super::snapshot::SnapshotFile;
 use super::transport::{Lane, Peer, PeerError, Transport};
@@ -170,8 +170,9 @@ impl<R: AsyncRuntime> RaftNetworkV2<TypeConfig<R>> for Link<R> {
                 sent.fetch_add(1, Ordering::Relaxed);
                 wire::encode_append(envelope.clone(), request)
             });
-            let opened = R::timeout(self.shared.append_idle, self.peer.stream_append(requests.boxed())).await;
-            let opened = opened.unwrap_or(Err(PeerError::TimedOut(self.shared.append_idle)));
+            let opened =
+                R::timeout(self.shared.patience.append_idle, self.peer.stream_append(requests.boxed())).await;
+            let opened = opened.unwrap_or(Err(PeerError::TimedOut(self.shared.patience.append_idle)));
             let responses = opened.map_err(|e| self.rpc_error(RPCTypes::AppendEntries, e))?;
             Ok(answers(self, responses, unanswered).boxed())
         })
@@ -220,7 +221,7 @@ impl<R: AsyncRuntime> RaftNetworkV2<TypeConfig<R>> for Link<R> {
     }
 
     fn backoff(&self) -> Option<Backoff> {
-        let pause = self.shared.heartbeat;
+        let pause = self.shared.patience.heartbeat;
         Some(Backoff::new(std::iter::repeat(pause)))
     }
 }
@@ -237,9 +238,10 @@ impl<R: AsyncRuntime> Link<R> {
         let head = wire::encode_snapshot_head(self.envelope(), &vote, meta, file.bytes(), file.crc32c());
         let parts = file.parts(head, taken.clone());
         let mut call = self.peer.install_snapshot(parts);
+        let idle = self.shared.patience.snapshot_idle;
         let (mut seen, mut quiet) = (0, Duration::ZERO);
         loop {
-            match R::timeout(SNAPSHOT_IDLE, &mut call).await {
+            match R::timeout(idle, &mut call).await {
                 Ok(answer) => {
                     let answer = answer?;
                     self.shared.check_answer(&answer.envelope, &self.to)?;
@@ -247,7 +249,7 @@ impl<R: AsyncRuntime> Link<R> {
                 }
                 Err(_) => {
                     let now = taken.load(Ordering::Relaxed);
-                    quiet = if now == seen { quiet + SNAPSHOT_IDLE } else { Duration::ZERO };
+                    quiet = if now == seen { quiet + idle } else { Duration::ZERO };
                     seen = now;
                     // Once everything was taken the receiver verifies and installs, which takes its time.
                     let allowed = if now > file.bytes() { SNAPSHOT_INSTALL_MAX } else { Duration::ZERO };
@@ -291,7 +293,7 @@ impl<R: AsyncRuntime> Answers<'_, R> {
     async fn next(&mut self) -> Option<Result<StreamAppendResult<TypeConfig<R>>, PeerError>> {
         let mut owed_before = false;
         loop {
-            match R::timeout(self.link.shared.append_idle, self.responses.next()).await {
+            match R::timeout(self.link.shared.patience.append_idle, self.responses.next()).await {
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => return Some(Err(error)),
                 Ok(Some(Ok(response))) => {
@@ -302,7 +304,7 @@ impl<R: AsyncRuntime> Answers<'_, R> {
                 Err(_) => {
                     let owed = self.unanswered.load(Ordering::Relaxed) > 0;
                     if owed && owed_before {
-                        return Some(Err(PeerError::TimedOut(self.link.shared.append_idle * 2)));
+                        return Some(Err(PeerError::TimedOut(self.link.shared.patience.append_idle * 2)));
                     }
                     owed_before = owed;
                 }

@@ -134,7 +134,8 @@ impl<R: AsyncRuntime> PeerServer<R> {
         let from = self.shared.check_request(&head.envelope)?;
         let vote = wire::decode_vote(head.vote)?;
         let meta = wire::decode_snapshot_meta(&head)?;
-        let file = receive_snapshot::<R>(&self.offload, &self.files, &meta, &head, parts).await?;
+        let idle = self.shared.patience.snapshot_idle;
+        let file = receive_snapshot::<R>(&self.offload, &self.files, &meta, &head, parts, idle).await?;
         let snapshot = openraft::Snapshot { meta, snapshot: file };
         let response = self.raft()?.install_full_snapshot(vote, snapshot).await;
         let response = response.map_err(|e| PeerError::Stopped(e.to_string()))?;

@@ -16,6 +16,8 @@ pub struct RaftSettings {
     pub election_min: Duration,
     /// Longest such silence.
     pub election_max: Duration,
+    /// Silence of the other end after which a snapshot transfer is given up, by the sender and by the receiver.
+    pub snapshot_idle: Duration,
     /// Most that a leader's stamp may lie off the median of the members' clocks, ms.
     pub clock_bound_ms: u64,
     /// A snapshot is taken after this many bytes of log.
@@ -44,6 +46,7 @@ impl Default for RaftSettings {
             snapshot_log_bytes: 256 << 20,
             snapshot_commands: 2_000_000,
             snapshot_entries_kept: 1000,
+            snapshot_idle: SNAPSHOT_IDLE,
             queue_commands_max: 65_536,
             entries_under_way_max: 4,
             unsafe_leader_restore: false,
@@ -69,7 +72,7 @@ impl RaftSettings {
             heartbeat_interval: ms(self.heartbeat),
             election_timeout_min: ms(self.election_min),
             election_timeout_max: ms(self.election_max),
-            install_snapshot_timeout: ms(SNAPSHOT_IDLE),
+            install_snapshot_timeout: ms(self.snapshot_idle),
             max_payload_entries: 1024,
             // Ours goes by bytes and commands; openraft counts entries, which hold 1 to 1024 commands.
             snapshot_policy: SnapshotPolicy::Never,

@@ -32,6 +32,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Digests sent with a heartbeat: the newest few, so that members somewhat apart still share an index.
 const DIGESTS_SENT: usize = 4;
 
+/// How long a node waits for its peers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) heartbeat: Duration,
+    /// A peer that owes an answer on an append stream and is silent for twice this long has lost it.
+    pub(super) append_idle: Duration,
+    /// Silence after which either end gives a snapshot transfer up.
+    pub(super) snapshot_idle: Duration,
+}
+
 /// What a peer said of itself with its last heartbeat.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeerReport {
@@ -42,9 +52,7 @@ pub(super) struct PeerReport {
 /// One node's common knowledge.
 pub(super) struct Shared<R: AsyncRuntime> {
     pub(super) identity: Identity,
-    pub(super) heartbeat: Duration,
-    /// A peer that owes an answer on an append stream and is silent for twice this long has lost it.
-    pub(super) append_idle: Duration,
+    pub(super) patience: Patience,
     pub(super) rules_version: u32,
     pub(super) clock: Arc<StampClock<R>>,
     pub(super) replica: Arc<Replica>,
@@ -59,8 +67,7 @@ pub(super) struct Shared<R: AsyncRuntime> {
 impl<R: AsyncRuntime> Shared<R> {
     pub(super) fn new(
         identity: Identity,
-        heartbeat: Duration,
-        append_idle: Duration,
+        patience: Patience,
         clock: Arc<StampClock<R>>,
         replica: Arc<Replica>,
     ) -> Self {
@@ -68,8 +75,7 @@ impl<R: AsyncRuntime> Shared<R> {
         let (stopping, _) = R::Watch::channel(false);
         Shared {
             identity,
-            heartbeat,
-            append_idle,
+            patience,
             rules_version: RULES_VERSION,
             clock,
             replica,

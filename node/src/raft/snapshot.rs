@@ -276,18 +276,20 @@ impl Iterator for Records<'_> {
     }
 }
 
-/// Takes the blocks of another member's snapshot into a file of its own and verifies it as a whole.
+/// Takes the blocks of another member's snapshot into a file of its own and verifies it as a whole. Gives up,
+/// and removes the file, when nothing comes for `idle`: a sender that hangs must not keep it for ever.
 pub(super) async fn receive_snapshot<R: AsyncRuntime>(
     offload: &Offload,
     files: &Arc<SnapshotFiles>,
     meta: &RaftSnapshotMeta,
     head: &v1::SnapshotHead,
     mut parts: SnapshotParts,
+    idle: Duration,
 ) -> Result<SnapshotFile, PeerError> {
     use v1::install_snapshot_request::Part;
     let failed = |error: &dyn std::fmt::Display| PeerError::Unreachable(format!("not received: {error}"));
     let mut receiver = files.store.receive(head.bytes, head.crc32c).map_err(|e| failed(&e))?;
-    while let Some(part) = parts.next().await {
+    while let Some(part) = R::timeout(idle, parts.next()).await.map_err(|_| PeerError::TimedOut(idle))? {
         let Some(Part::Block(block)) = part?.part else {
             return Err(PeerError::Malformed("a part of a snapshot is no block".into()));
         };

@@ -18,7 +18,7 @@ use super::network::Network;
 use super::peers::PeerServer;
 use super::reads::Reads;
 use super::settings::RaftSettings;
-use super::shared::{RaftNode, Shared};
+use super::shared::{Patience, RaftNode, Shared};
 use super::snapshot::{Offload, SnapshotFiles};
 use super::state_machine::StateMachine;
 use super::sync::{SyncDrive, Syncing};
@@ -145,9 +145,12 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
         sample_age_max: settings.heartbeat * CLOCK_SAMPLE_HEARTBEATS,
     };
     let clock = Arc::new(StampClock::<R>::new(clock, bounds));
-    let append_idle = settings.election_max.max(Duration::from_millis(500));
-    let shared =
-        Arc::new(Shared::new(identity.clone(), settings.heartbeat, append_idle, clock, replica.clone()));
+    let patience = Patience {
+        heartbeat: settings.heartbeat,
+        append_idle: settings.election_max.max(Duration::from_millis(500)),
+        snapshot_idle: settings.snapshot_idle,
+    };
+    let shared = Arc::new(Shared::new(identity.clone(), patience, clock, replica.clone()));
 
     let mut store = LogStore::<R>::new(log.clone());
     let mut machine = StateMachine::<R>::new(replica, files.clone(), offload.clone(), metrics.clone());
