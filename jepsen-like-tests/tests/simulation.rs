@@ -3,7 +3,8 @@
 
 use jepsen_like_tests::check::Severity;
 use jepsen_like_tests::sim::{
-    Mutant, SimOptions, SimRun, acknowledged_and_lost, acknowledged_but_replaced, simulate,
+    Mutant, SimOptions, SimRun, acknowledged_and_lost, acknowledged_but_replaced, read_at_a_former_leader,
+    simulate,
 };
 use jepsen_like_tests::summary::Verdict;
 
@@ -44,4 +45,17 @@ fn a_leader_that_resumes_its_term_is_caught_and_one_that_does_not_passes() {
     let findings = acknowledged_but_replaced(1, Some(Mutant::LeaderRestore));
     assert!(findings.iter().any(|finding| finding.severity == Severity::Violation), "{findings:#?}");
     assert_eq!(acknowledged_but_replaced(1, None), vec![]);
+}
+
+#[test]
+fn reads_by_lease_are_caught_and_reads_by_quorum_pass() {
+    const SEEDS: std::ops::RangeInclusive<u64> = 1..=12;
+    let stale = |seed: &u64| {
+        let findings = read_at_a_former_leader(*seed, Some(Mutant::LeaseRead));
+        findings.iter().any(|finding| finding.check == "stale_read")
+    };
+    assert!(SEEDS.clone().any(|seed| stale(&seed)), "the checker sees no stale read, or none happened");
+    for seed in SEEDS {
+        assert_eq!(read_at_a_former_leader(seed, None), vec![], "seed {seed}");
+    }
 }

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use jepsen_like_tests::sim::{
-    Mutant, SimOptions, SimRun, acknowledged_and_lost, acknowledged_but_replaced, simulate,
+    Mutant, SimOptions, SimRun, acknowledged_and_lost, acknowledged_but_replaced, read_at_a_former_leader,
+    simulate,
 };
 use jepsen_like_tests::summary::Verdict;
 use serde::Serialize;
@@ -43,6 +44,8 @@ enum MutantName {
     AckBeforeSync,
     /// A restarted leader resumes its term.
     LeaderRestore,
+    /// Linearizable reads are answered by the leader's lease.
+    LeaseRead,
 }
 
 #[derive(Serialize)]
@@ -172,6 +175,14 @@ fn directed(args: &Args, mutant: MutantName) -> ExitCode {
         MutantName::LeaderRestore => (
             "a leader comes back after losing power",
             acknowledged_but_replaced(args.seed, Some(Mutant::LeaderRestore)),
+        ),
+        // Not every seed elects in time.
+        MutantName::LeaseRead => (
+            "what a new leader acknowledged is read at the old one",
+            (args.seed..args.seed + args.seeds)
+                .map(|seed| read_at_a_former_leader(seed, Some(Mutant::LeaseRead)))
+                .find(|findings| !findings.is_empty())
+                .unwrap_or_default(),
         ),
     };
     let verdict = Verdict::of(&findings);

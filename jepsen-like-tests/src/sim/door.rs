@@ -58,6 +58,14 @@ impl SimDoor {
         SimDoor { world, client: CLIENTS_FROM + u64::from(client), routes, rng, patience_ms }
     }
 
+    /// A client that knows one certain member, unless that names another.
+    pub fn at(world: World, client: u32, rng: ChaCha8Rng, patience_ms: u64, node: u64) -> Self {
+        SimDoor {
+            routes: Routes::new(vec![address(node)], 0),
+            ..SimDoor::new(world, client, rng, patience_ms)
+        }
+    }
+
     fn request(id: &str, call: &Call, attempt: u32) -> Result<Request, Failure> {
         let invalid = |problem: String| Failure::new(ErrorReason::Invalid, problem);
         match call {

@@ -24,7 +24,9 @@ pub use faults::{Fault, FaultLog};
 pub use links::SimLinks;
 pub use nemesis::Strength;
 pub use run::{SimOptions, SimRun, simulate};
-pub use scenario::{PATIENCE, Scenario, acknowledged_and_lost, acknowledged_but_replaced};
+pub use scenario::{
+    PATIENCE, Scenario, acknowledged_and_lost, acknowledged_but_replaced, read_at_a_former_leader,
+};
 pub use world::{Mutant, World, WorldOptions};
 
 /// The runtime of the simulation.

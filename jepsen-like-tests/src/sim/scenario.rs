@@ -145,3 +145,43 @@ pub fn acknowledged_and_lost(seed: u64, mutant: Option<Mutant>) -> Vec<Finding> 
         scenario.judge().await
     })
 }
+
+/// A leader is cut off from the two others, which lose power and are back at once. They have forgotten to
+/// whom they had promised what, so one of them may lead before the old leader's lease is over. What the new
+/// leader acknowledged is then read at the old one. Whether that comes about in time depends on the seed.
+pub fn read_at_a_former_leader(seed: u64, mutant: Option<Mutant>) -> Vec<Finding> {
+    Sim::with_seed(seed).block_on(async move {
+        let options = WorldOptions { mutant, settings: RaftSettings::for_tests(), ..WorldOptions::default() };
+        let mut scenario = Scenario::begin(seed, options, &Scenario::usual_plan()).await;
+        let world = scenario.world.clone();
+        let Some(old) = world.leader() else { return scenario.judge().await };
+        let others: Vec<u64> = world.nodes().into_iter().filter(|node| *node != old).collect();
+        for other in &others {
+            world.links().cut(old, *other);
+            world.links().cut(*other, old);
+        }
+        for other in &others {
+            world.crash(*other, Loss::All).await;
+        }
+        for other in &others {
+            world.ensure_up(*other).await;
+        }
+        let leads = |node: &u64| world.handle(*node).is_some_and(|(_, handle)| handle.seems_to_lead());
+        world.wait_until(PATIENCE, || others.iter().any(leads)).await;
+        if let Some(new) = others.iter().copied().find(leads) {
+            let at = |client: u32, node: u64| {
+                let rng = seed::stream(seed, "door", u64::from(client));
+                SimDoor::at(world.clone(), client, rng, 500, node)
+            };
+            let mix = crate::workload::Mix { tenants: vec!["hot".into()], users: 1, hot_percent: 100 };
+            let mut session = Session::new(seed::stream(seed, "session", 0), mix);
+            let (id, reserve) = scenario.new_reservation(&mut session);
+            call_once(1, &mut at(1, new), &scenario.recorder, id.clone(), reserve).await;
+            // Calls that return and begin in the same instant count as simultaneous.
+            Sim::sleep(Duration::from_millis(1)).await;
+            call_once(2, &mut at(2, old), &scenario.recorder, id, Call::Get).await;
+        }
+        world.links().mend();
+        scenario.judge().await
+    })
+}

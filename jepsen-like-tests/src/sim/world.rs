@@ -33,6 +33,8 @@ pub enum Mutant {
     AckBeforeSync,
     /// A restarted leader resumes its term.
     LeaderRestore,
+    /// Linearizable reads are answered by the leader's lease.
+    LeaseRead,
 }
 
 /// How the machines are.
@@ -213,6 +215,7 @@ impl World {
         let disk: Arc<dyn Disk> = Arc::new(machine.disk.clone());
         let mut settings = self.options.settings.clone();
         settings.unsafe_leader_restore = self.options.mutant == Some(Mutant::LeaderRestore);
+        settings.unsafe_lease_reads = self.options.mutant == Some(Mutant::LeaseRead);
         let sync_us = machine.sync_us.clone();
         NodeParts {
             cluster_id: "simulated".into(),

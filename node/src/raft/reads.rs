@@ -13,6 +13,7 @@ use openraft_rt::{AsyncRuntime, Mpsc, MpscReceiver, MpscSender, Oneshot, Oneshot
 use super::leadership::Leadership;
 use super::limits::READS_WAITING_MAX;
 use super::metrics::Metrics;
+use super::settings::RaftSettings;
 use crate::propose::LeaderAt;
 
 /// Why a read cannot be answered. Reads have no effect, so each may be repeated elsewhere.
@@ -53,9 +54,10 @@ impl<R: AsyncRuntime> Clone for Reads<R> {
 
 impl<R: AsyncRuntime> Reads<R> {
     /// Starts the barrier task; it ends with the last handle.
-    pub(super) fn start(leadership: Leadership<R>, round_max: Duration, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn start(leadership: Leadership<R>, settings: &RaftSettings, metrics: Arc<Metrics>) -> Self {
         let (queue, receiver) = R::Mpsc::channel(READS_WAITING_MAX);
-        drop(R::spawn(run(leadership, receiver, round_max, metrics)));
+        let rounds = Rounds { policy: settings.read_policy(), time_max: settings.election_max * 2 };
+        drop(R::spawn(run(leadership, receiver, rounds, metrics)));
         Reads { queue, waiting: Arc::default() }
     }
 
@@ -90,10 +92,16 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// How leadership is shown to whoever waits.
+struct Rounds {
+    policy: ReadPolicy,
+    time_max: Duration,
+}
+
 async fn run<R: AsyncRuntime>(
     leadership: Leadership<R>,
     mut queue: Receiver<R>,
-    round_max: Duration,
+    rounds: Rounds,
     metrics: Arc<Metrics>,
 ) {
     while let Some(first) = queue.recv().await {
@@ -103,7 +111,7 @@ async fn run<R: AsyncRuntime>(
             readers.push(next);
         }
         let began = metrics.begin();
-        let result = round(&leadership, round_max).await;
+        let result = round(&leadership, &rounds).await;
         metrics.read_us.record(metrics.since(began));
         for reader in readers {
             // A reader that is gone has timed out.
@@ -112,12 +120,12 @@ async fn run<R: AsyncRuntime>(
     }
 }
 
-async fn round<R: AsyncRuntime>(leadership: &Leadership<R>, round_max: Duration) -> Result<(), ReadError> {
+async fn round<R: AsyncRuntime>(leadership: &Leadership<R>, rounds: &Rounds) -> Result<(), ReadError> {
     if !leadership.may_lead() {
         return Err(ReadError::NotLeader(leadership.leader()));
     }
-    let confirmed = leadership.raft().ensure_linearizable(ReadPolicy::ReadIndex);
-    match R::timeout(round_max, confirmed).await {
+    let confirmed = leadership.raft().ensure_linearizable(rounds.policy.clone());
+    match R::timeout(rounds.time_max, confirmed).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(to)))) => {
             let leader = to.leader_id.zip(to.leader_node);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::{Config, ConfigError, SnapshotPolicy};
+use openraft::{Config, ConfigError, ReadPolicy, SnapshotPolicy};
 
 use super::limits::SNAPSHOT_IDLE;
 
@@ -34,6 +34,10 @@ pub struct RaftSettings {
     /// tail reuses an index that others have committed); only the test that shows it turns it on.
     #[doc(hidden)]
     pub unsafe_leader_restore: bool,
+    /// Answers linearizable reads by the leader's lease. Unsafe (voters forget at a restart what they have
+    /// promised, and elect another leader within the lease); only the test that shows it turns it on.
+    #[doc(hidden)]
+    pub unsafe_lease_reads: bool,
 }
 
 impl Default for RaftSettings {
@@ -50,6 +54,7 @@ impl Default for RaftSettings {
             queue_commands_max: 65_536,
             entries_under_way_max: 4,
             unsafe_leader_restore: false,
+            unsafe_lease_reads: false,
         }
     }
 }
@@ -63,6 +68,10 @@ impl RaftSettings {
             election_max: Duration::from_millis(400),
             ..RaftSettings::default()
         }
+    }
+
+    pub(super) fn read_policy(&self) -> ReadPolicy {
+        if self.unsafe_lease_reads { ReadPolicy::LeaseRead } else { ReadPolicy::ReadIndex }
     }
 
     pub(super) fn to_openraft(&self, cluster_id: &str) -> Result<Arc<Config>, ConfigError> {

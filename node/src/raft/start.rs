@@ -173,7 +173,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     let (proposer, queue) = Proposer::new(settings.queue_commands_max);
     let batcher = Batcher::new(leadership.clone(), queue, metrics.clone(), settings.entries_under_way_max);
     let timers = Timers::new(leadership.clone(), proposer.clone());
-    let reads = Reads::start(leadership.clone(), settings.election_max * 2, metrics.clone());
+    let reads = Reads::start(leadership.clone(), &settings, metrics.clone());
     let (leader_tx, leader_rx) = R::Watch::channel(None);
     let mut tasks = vec![
         R::spawn(shared.until_stop(batcher.run())),

@@ -7,5 +7,6 @@ mod failures;
 mod harness;
 mod peers;
 mod plans;
+mod reads;
 mod restarts;
 mod snapshots;
