@@ -78,10 +78,7 @@ pub const CLIENT_KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a stopping node answers what is under way before it cuts clients off.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a stopping node waits for another to take leadership.
-pub const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often it looks meanwhile.
+/// How often a call that hands leadership over looks whether it was taken.
 pub const HAND_OVER_POLL: Duration = Duration::from_millis(5);
 
 /// How long a stopped runtime waits for its last blocking work.

@@ -1,6 +1,7 @@
 //! The handle to a running node.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdfast_ledger::{Book, Command};
 use openraft::ChangeMembers;
@@ -37,6 +38,8 @@ pub(super) struct Inner<R: AsyncRuntime> {
     pub(super) leader_rx: WatchReceiverOf<R, Option<LeaderView>>,
     pub(super) tasks: R::Mutex<Option<Vec<R::JoinHandle<()>>>>,
     pub(super) syncing: R::Mutex<Option<Syncing<R>>>,
+    /// Set by the first hand-over before a stop: there is one try.
+    pub(super) handed_over: AtomicBool,
 }
 
 /// A running node. Clones share it; it may be used from any thread.
@@ -157,6 +160,37 @@ impl<R: AsyncRuntime> NodeHandle<R> {
         Some(to)
     }
 
+    /// Hands leadership over before a stop, if this node leads: to one member after the other that has been
+    /// heard of lately, until another one leads. Gives up when nobody is left to take it, so that a cluster
+    /// that stops as a whole does not wait for itself, and after [`HAND_OVER_WAIT`] in any case. Does nothing
+    /// when it is called again.
+    pub async fn hand_over(&self) {
+        if self.inner.handed_over.swap(true, Ordering::AcqRel) || !self.seems_to_lead() {
+            return;
+        }
+        let give_up = R::Instant::now() + HAND_OVER_WAIT;
+        while !self.another_leads() {
+            let leadership = &self.inner.leadership;
+            let Some(to) = leadership.successor().filter(|to| leadership.has_heard_of(*to)) else {
+                tracing::info!("no other member can take leadership");
+                return;
+            };
+            tracing::info!(to, "handing leadership over");
+            leadership.transfer_to(to).await;
+            while !self.another_leads() && leadership.has_heard_of(to) {
+                if R::Instant::now() >= give_up {
+                    tracing::warn!(to, "leadership was not taken in time; the others will elect");
+                    return;
+                }
+                R::sleep(HAND_OVER_POLL).await;
+            }
+        }
+    }
+
+    fn another_leads(&self) -> bool {
+        self.leader().is_some_and(|leader| leader.node_id != self.identity().node_id)
+    }
+
     /// Begins a snapshot of what is applied now.
     pub async fn begin_snapshot(&self) {
         if let Err(fatal) = self.inner.raft.trigger().snapshot().await {
@@ -244,12 +278,7 @@ impl<R: AsyncRuntime> NodeHandle<R> {
     pub async fn shutdown(&self) {
         let tasks = self.inner.tasks.lock().await.take();
         let Some(tasks) = tasks else { return };
-        if self.transfer_leader(None).await.is_some() {
-            let give_up = R::Instant::now() + HAND_OVER_WAIT;
-            while self.seems_to_lead() && R::Instant::now() < give_up {
-                R::sleep(HAND_OVER_POLL).await;
-            }
-        }
+        self.hand_over().await;
         self.stop(tasks).await;
     }
 

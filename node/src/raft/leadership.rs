@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use openraft::ServerState;
 use openraft_rt::watch::WatchReceiver;
@@ -113,6 +114,15 @@ impl<R: AsyncRuntime> Leadership<R> {
         }
     }
 
+    /// Whether a member has answered lately.
+    pub(crate) fn has_heard_of(&self, id: NodeId) -> bool {
+        self.shared.clock.samples().get(&id).is_some_and(|sample| sample.age <= self.heard_max())
+    }
+
+    fn heard_max(&self) -> Duration {
+        self.shared.patience.heartbeat * CLOCK_SAMPLE_HEARTBEATS
+    }
+
     /// The voter to hand leadership to: reachable, with the most of the log, and of those the one whose
     /// clock is nearest the members' median.
     pub(crate) fn successor(&self) -> Option<NodeId> {
@@ -125,7 +135,7 @@ impl<R: AsyncRuntime> Leadership<R> {
         let mut offsets: Vec<i64> = others().filter_map(|id| Some(samples.get(&id)?.offset_ms)).collect();
         offsets.sort_unstable();
         let median = offsets.get(offsets.len() / 2).copied().unwrap_or(0);
-        let heard_max = self.shared.patience.heartbeat * CLOCK_SAMPLE_HEARTBEATS;
+        let heard_max = self.heard_max();
         others().max_by_key(|id| {
             let index = matched.get(id).and_then(|at| at.as_ref().map(|at| at.index));
             let off = samples.get(id).map_or(i64::MAX, |s| (s.offset_ms - median).saturating_abs());

@@ -84,7 +84,8 @@ pub const FOUND_POLL: Duration = Duration::from_millis(200);
 /// How often the applied bytes and commands are compared with the snapshot policy.
 pub const SNAPSHOT_POLL: Duration = Duration::from_millis(500);
 
-/// How long a stopping leader waits for another to take over.
+/// How long a stopping leader waits for another to take over: an election and more on a loaded machine. It
+/// waits for nobody who does not answer.
 pub const HAND_OVER_WAIT: Duration = Duration::from_secs(2);
 
 /// How often it looks meanwhile.

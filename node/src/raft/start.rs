@@ -1,6 +1,7 @@
 //! Starting a node: identity, log, snapshot, replica, Raft, in this order, each refusing by name.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use openraft::StorageHelper;
@@ -202,6 +203,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
         leader_rx,
         tasks: R::Mutex::new(Some(tasks)),
         syncing: R::Mutex::new(Some(syncing)),
+        handed_over: AtomicBool::new(false),
     }))
 }
 

@@ -203,7 +203,7 @@ impl Running {
         clients.not_ready();
         runtime.block_on(async {
             if failure.is_none() {
-                raft::hand_over(&node).await;
+                node.hand_over().await;
             }
             clients.drain(DRAIN_TIMEOUT).await;
         });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -10,7 +10,6 @@ use super::data::DataDirectory;
 use super::{Addresses, Fatal, StartMode, StartOptions};
 use crate::clock::RealClock;
 use crate::config::NodeConfig;
-use crate::limits::{HAND_OVER_POLL, HAND_OVER_TIMEOUT};
 use crate::raft::grpc::GrpcTransport;
 use crate::raft::host::{RaftThread, TokioNode};
 use crate::raft::identity::{DiskId, load_or_create};
@@ -127,18 +126,4 @@ fn log(config: &NodeConfig) -> LogConfig {
 
 fn size(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
-}
-
-/// Hands leadership over, if this node leads, and waits a bounded time until another node has it.
-pub(super) async fn hand_over(node: &TokioNode) {
-    let Some(to) = node.transfer_leader(None).await else { return };
-    tracing::info!(to, "handing leadership over");
-    let give_up = Instant::now() + HAND_OVER_TIMEOUT;
-    while node.leader().is_none_or(|leader| leader.node_id == node.identity().node_id) {
-        if Instant::now() >= give_up {
-            tracing::warn!(to, "leadership was not taken in time; the others will elect");
-            return;
-        }
-        tokio::time::sleep(HAND_OVER_POLL).await;
-    }
 }

@@ -10,3 +10,4 @@ mod plans;
 mod reads;
 mod restarts;
 mod snapshots;
+mod stops;
