@@ -1,6 +1,7 @@
 //! One member of a Holdfast cluster: propose, Raft, durable storage, timers, services.
 
 mod api;
+mod audit;
 pub mod calendar;
 pub mod clock;
 pub mod config;

@@ -46,6 +46,9 @@ pub const HTTP_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a connection could not be accepted (no file descriptor left), so as not to spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Slots of the book that an audit compares with the index under one lock: about 1 ms, as long as a full entry.
+pub const AUDIT_SLOTS_PER_LOOK: u32 = 8_192;
+
 /// Longest deadline that a call can have; longer ones count as this.
 pub const DEADLINE_MAX: Duration = Duration::from_secs(600);
 

@@ -1,15 +1,25 @@
 //! The audit: every rule of the account equation over the whole book, from the rows alone.
+//!
+//! It can go over a snapshot, so that commands are applied meanwhile. Only the index of ids is not part of
+//! one: it is compared with the rows of the book itself, a piece at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use crate::book::Book;
 use crate::book::check::{check_equation, check_lineage};
-use crate::book::derived::Found;
+use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
+use crate::book::generations::PlanVersion;
+use crate::book::reservation::Kept;
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
+use crate::book::table::AllRows;
+use crate::book::{Book, BookSnapshot, FreezeKey};
+use crate::event::Event;
+use crate::ids::{ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
-use crate::query::{AuditReport, ViolatedRule, Violation};
-use crate::record::{Account, Columns, Lineage};
+use crate::plan::Calendar;
+use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
+use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lineage, Tombstone};
 
 /// Violations found so far.
 #[derive(Default)]
@@ -46,8 +56,100 @@ struct Sums {
 }
 
 impl Book {
-    /// Checks every rule of the account equation over the whole book. Costs the number of rows.
+    /// Checks every rule of the account equation over the whole book, and its index. Costs the number of rows.
     pub fn audit(&self) -> AuditReport {
+        let mut report = self.all_rows().audit();
+        report.add(self.audit_index(0, u32::MAX).0);
+        report
+    }
+
+    fn all_rows(&self) -> Everything<'_> {
+        Everything {
+            header: &self.header,
+            digest: self.digest(),
+            plans: &self.generations.plans,
+            tenants: &self.generations.tenants,
+            calendars: &self.calendars.rows,
+            lineages: self.lineages.all(),
+            closed: self.closed.all(),
+            reservations: self.reservations.all(),
+            tombstones: self.tombstones.all(),
+            freezes: &self.freezes,
+            events: &self.events,
+            tally: &self.derived.tally,
+        }
+    }
+
+    /// Compares the index of ids with at most `most` slots of the rows, from slot `from` on. Gives what differs
+    /// and the slot to go on from; `None`: that was the end.
+    pub fn audit_index(&self, from: u32, most: u32) -> (Vec<Violation>, Option<u32>) {
+        let mut findings = Findings::default();
+        let slots = self.reservations.slots().max(self.tombstones.slots());
+        let end = from.saturating_add(most).min(slots);
+        let mut expect = |id: ReservationId, found: Found| {
+            let place = || format!("reservation {id}");
+            findings.expect(ViolatedRule::Index, place, "its slot", (self.find(id), Some(found)));
+        };
+        for slot in from..end {
+            if let Some(row) = self.reservations.find(slot) {
+                expect(row.id, Found::Reservation(slot));
+            }
+            if let Some(row) = self.tombstones.find(slot) {
+                expect(row.id, Found::Tombstone(slot));
+            }
+        }
+        (findings.shown, (end < slots).then_some(end))
+    }
+}
+
+impl AuditReport {
+    /// Adds what was found besides.
+    pub fn add(&mut self, violations: Vec<Violation>) {
+        self.ok &= violations.is_empty();
+        self.violations.extend(violations);
+        self.violations.truncate(VIOLATIONS_SHOWN_MAX);
+    }
+}
+
+impl BookSnapshot {
+    /// Checks every rule of the account equation over all rows. Costs their number.
+    pub fn audit(&self) -> AuditReport {
+        let everything = Everything {
+            header: &self.header,
+            digest: self.header.digest,
+            plans: &self.plans,
+            tenants: &self.tenants,
+            calendars: &self.calendars,
+            lineages: self.lineages.all(),
+            closed: self.closed.all(),
+            reservations: self.reservations.all(),
+            tombstones: self.tombstones.all(),
+            freezes: &self.freezes,
+            events: &self.events,
+            tally: &self.tally,
+        };
+        everything.audit()
+    }
+}
+
+/// What stands in a book or in a snapshot of one, and the sums that are kept of it.
+struct Everything<'a> {
+    header: &'a Header,
+    digest: u128,
+    plans: &'a [Arc<PlanVersion>],
+    tenants: &'a BTreeMap<TenantId, Vec<TenantVersion>>,
+    calendars: &'a BTreeMap<Arc<Calendar>, Arc<Vec<u64>>>,
+    lineages: AllRows<'a, Lineage>,
+    closed: AllRows<'a, ClosedAccount>,
+    reservations: AllRows<'a, Kept>,
+    tombstones: AllRows<'a, Tombstone>,
+    freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    events: &'a VecDeque<Arc<Event>>,
+    tally: &'a Tally,
+}
+
+impl Everything<'_> {
+    fn audit(&self) -> AuditReport {
         let mut findings = Findings::default();
         let by_account = self.audit_reservations(&mut findings);
         let sums = self.audit_accounts(&by_account, &mut findings);
@@ -57,17 +159,17 @@ impl Book {
             revision: self.header.revision,
             digest,
             accounts: (self.lineages.len() + self.closed.len()) as u64,
-            open_reservations: self.derived.tally.open(),
+            open_reservations: self.tally.open(),
             sums,
             violations: findings.shown,
         }
     }
 
-    /// Sums the legs by account, and checks that ids and tallies agree with the rows.
+    /// Sums the legs by account, and checks that the tallies agree with the rows.
     fn audit_reservations(&self, findings: &mut Findings) -> BTreeMap<(u32, u32), Sums> {
         let mut by_account: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
-        let mut tally = crate::book::derived::Tally::default();
-        for (slot, row) in self.reservations.iter() {
+        let mut tally = Tally::default();
+        for (_, row) in self.reservations.iter() {
             tally.enter(row.state);
             for leg in row.legs.iter() {
                 let sums = by_account.entry((leg.lineage, leg.account)).or_default();
@@ -76,22 +178,13 @@ impl Book {
                     sums.open += u128::from(leg.amount);
                 }
             }
-            let place = || format!("reservation {}", row.id);
-            findings.expect(
-                ViolatedRule::Index,
-                place,
-                "its slot",
-                (self.find(row.id), Some(Found::Reservation(slot))),
-            );
         }
-        let kept = &self.derived.tally;
-        let states =
-            |tally: &crate::book::derived::Tally| (tally.reserved, tally.started, tally.unknown, tally.ended);
+        let states = |tally: &Tally| (tally.reserved, tally.started, tally.unknown, tally.ended);
         findings.expect(
             ViolatedRule::Index,
             || "the tally".to_owned(),
             "reservations by state",
-            (states(kept), states(&tally)),
+            (states(self.tally), states(&tally)),
         );
         by_account
     }
@@ -134,9 +227,9 @@ impl Book {
     }
 
     fn audit_digest(&self, findings: &mut Findings) -> u128 {
-        let plans = self.generations.plans.iter().map(|plan| hash_plan(&plan.published));
-        let tenants = self.generations.tenants.values().flatten().map(hash_tenant);
-        let calendars = self.calendars.rows.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
+        let plans = self.plans.iter().map(|plan| hash_plan(&plan.published));
+        let tenants = self.tenants.values().flatten().map(hash_tenant);
+        let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
         let events = self.events.iter().map(|event| hash_event(event));
         let small =
@@ -148,13 +241,8 @@ impl Book {
             self.tombstones.sum_in_full(),
         ];
         let digest =
-            tables.into_iter().fold(small.wrapping_add(hash_header(&self.header)), u128::wrapping_add);
-        findings.expect(
-            ViolatedRule::Digest,
-            || "the book".to_owned(),
-            "its digest",
-            (self.digest(), digest),
-        );
+            tables.into_iter().fold(small.wrapping_add(hash_header(self.header)), u128::wrapping_add);
+        findings.expect(ViolatedRule::Digest, || "the book".to_owned(), "its digest", (self.digest, digest));
         digest
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::book::derived::Tally;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::table::TableSnapshot;
@@ -16,16 +17,17 @@ use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record,
 /// A book frozen at a revision.
 #[derive(Clone, Debug)]
 pub struct BookSnapshot {
-    header: Header,
-    plans: Vec<Arc<PlanVersion>>,
-    tenants: Arc<BTreeMap<TenantId, Vec<TenantVersion>>>,
-    calendars: BTreeMap<Arc<Calendar>, Arc<Vec<u64>>>,
-    lineages: TableSnapshot<Lineage>,
-    closed: TableSnapshot<ClosedAccount>,
-    reservations: TableSnapshot<Kept>,
-    tombstones: TableSnapshot<Tombstone>,
-    freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
-    events: VecDeque<Arc<Event>>,
+    pub(super) header: Header,
+    pub(super) plans: Vec<Arc<PlanVersion>>,
+    pub(super) tenants: Arc<BTreeMap<TenantId, Vec<TenantVersion>>>,
+    pub(super) calendars: BTreeMap<Arc<Calendar>, Arc<Vec<u64>>>,
+    pub(super) lineages: TableSnapshot<Lineage>,
+    pub(super) closed: TableSnapshot<ClosedAccount>,
+    pub(super) reservations: TableSnapshot<Kept>,
+    pub(super) tombstones: TableSnapshot<Tombstone>,
+    pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(super) events: VecDeque<Arc<Event>>,
+    pub(super) tally: Tally,
 }
 
 impl Book {
@@ -44,6 +46,7 @@ impl Book {
             tombstones: self.tombstones.snapshot(),
             freezes: Arc::clone(&self.freezes),
             events: self.events.clone(),
+            tally: self.derived.tally.clone(),
         };
         snapshot.header.digest = self.digest();
         snapshot.header.records = snapshot.count();

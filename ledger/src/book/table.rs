@@ -223,13 +223,13 @@ impl<R: Row> Table<R> {
         TableSnapshot { segments: self.segments.iter_mut().map(Segment::share).collect() }
     }
 
-    /// The sum computed from all rows, for audits.
-    pub(crate) fn sum_in_full(&self) -> u128 {
-        let mut bytes = RowBytes::default();
-        self.iter().fold(0, |sum, (slot, row)| {
-            let fixed = hash_fixed(slot, row, &mut bytes);
-            u128::wrapping_add(sum, hash_row(fixed, row, &mut bytes))
-        })
+    pub(crate) fn all(&self) -> AllRows<'_, R> {
+        AllRows { segments: self.segments.iter().map(Segment::rows).collect() }
+    }
+
+    /// One more than the largest slot that may be taken.
+    pub(crate) fn slots(&self) -> u32 {
+        (self.segments.len() * SEGMENT_ROWS) as u32
     }
 }
 
@@ -246,6 +246,34 @@ impl<R: Row> TableSnapshot<R> {
 
     pub(crate) fn len(&self) -> usize {
         self.segments.iter().map(|segment| segment.used).sum()
+    }
+
+    pub(crate) fn all(&self) -> AllRows<'_, R> {
+        AllRows { segments: self.segments.iter().map(Arc::as_ref).collect() }
+    }
+}
+
+/// The rows of a table or of its snapshot, for whoever goes over all of them.
+pub(crate) struct AllRows<'a, R> {
+    segments: Vec<&'a Rows<R>>,
+}
+
+impl<R: Row> AllRows<'_, R> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &R)> {
+        iter_rows(self.segments.iter().copied())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.used).sum()
+    }
+
+    /// The sum computed from all rows, for audits.
+    pub(crate) fn sum_in_full(&self) -> u128 {
+        let mut bytes = RowBytes::default();
+        self.iter().fold(0, |sum, (slot, row)| {
+            let fixed = hash_fixed(slot, row, &mut bytes);
+            u128::wrapping_add(sum, hash_row(fixed, row, &mut bytes))
+        })
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use holdfast_ledger::Command;
 use holdfast_ledger::command::Unfreeze;
+use holdfast_ledger::record::Header;
 use holdfast_proto::answers::encode_unfrozen;
 use holdfast_proto::queries::encode_audit;
 use holdfast_proto::{Failure, v1};
 use tonic::{Request, Response, Status};
 
 use super::{Context, deadline, failures};
+use crate::audit::Audit;
 
 /// The service on one node.
 pub(super) struct OperationsService {
@@ -34,13 +36,13 @@ impl OperationsService {
     async fn read_audit(&self, request: Request<v1::AuditRequest>) -> Result<v1::AuditResponse, Failure> {
         let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
         self.cx.point(request.get_ref().stale, at).await?;
+        // The book as it is at that point; apply goes on meanwhile.
+        let audit = Audit::begin(self.cx.replica());
+        let Header { clock_ms, generation, .. } = *audit.header();
         // It goes over the whole book: not on a thread that carries other calls.
         let node = self.cx.node.clone();
-        let looked = tokio::task::spawn_blocking(move || {
-            node.replica().read(|book| (book.audit(), book.clock_ms(), book.generation()))
-        });
-        let (report, clock_ms, generation) =
-            looked.await.map_err(|error| failures::node_failed(error.to_string()))?;
+        let report = tokio::task::spawn_blocking(move || audit.run(node.replica())).await;
+        let report = report.map_err(|error| failures::node_failed(error.to_string()))?;
         Ok(encode_audit(self.cx.node_id, clock_ms, generation, &report))
     }
 
