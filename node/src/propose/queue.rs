@@ -31,14 +31,36 @@ pub(crate) struct Waiting<R: AsyncRuntime> {
     pub(super) calendars: Vec<Arc<Calendar>>,
     pub(super) deadline: R::Instant,
     stage: Arc<AtomicU8>,
-    queued: Arc<AtomicUsize>,
+    /// `None` once it was taken.
+    queued: Option<Queued>,
     reply: OnceSenderOf<R, Result<Answered, ProposeError>>,
+}
+
+/// Commands that count as waiting for as long as this lives: also where their caller goes away while they
+/// are being queued, and where the queue goes away with them in it.
+struct Queued {
+    count: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Queued {
+    fn begin(count: usize, all: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let add = |held: usize| held.checked_add(count).filter(|sum| *sum <= most);
+        all.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).ok()?;
+        Some(Queued { count, all: all.clone() })
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.count, Ordering::AcqRel);
+    }
 }
 
 impl<R: AsyncRuntime> Waiting<R> {
     /// Takes it for an entry. `None` if the caller has given up or its time is up: it is answered then.
-    pub(super) fn take(self) -> Option<Self> {
-        self.queued.fetch_sub(self.count, Ordering::AcqRel);
+    pub(super) fn take(mut self) -> Option<Self> {
+        self.queued = None;
         if self.stage.load(Ordering::Acquire) == WAITING && R::Instant::now() >= self.deadline {
             self.answer(Err(ProposeError::Late));
             return None;
@@ -92,10 +114,7 @@ impl<R: AsyncRuntime> Proposer<R> {
         }
         let calendars = super::bounds::check_calendars(commands)?;
         let count = commands.len();
-        if self.queued.fetch_add(count, Ordering::AcqRel) + count > self.queued_max {
-            self.queued.fetch_sub(count, Ordering::AcqRel);
-            return Err(ProposeError::Overloaded);
-        }
+        let queued = Queued::begin(count, &self.queued, self.queued_max).ok_or(ProposeError::Overloaded)?;
         let stage = Arc::new(AtomicU8::new(WAITING));
         let (reply, answer) = R::Oneshot::channel();
         let waiting = Waiting {
@@ -104,7 +123,7 @@ impl<R: AsyncRuntime> Proposer<R> {
             calendars,
             deadline,
             stage: stage.clone(),
-            queued: self.queued.clone(),
+            queued: Some(queued),
             reply,
         };
         if self.queue.send(waiting).await.is_err() {
