@@ -72,6 +72,19 @@ pub const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// Most calls of one connection at a time; more wait at the client.
 pub const CLIENT_STREAMS_MAX: u32 = 1_024;
 
+/// Most connections of clients that can be configured. Each may make the node buffer one connection window.
+pub const CONNECTIONS_CEILING: u64 = 1 << 16;
+
+/// Connections past the bound that are told so at the same time; more are closed without a word.
+pub const TURNED_AWAY_MAX: usize = 64;
+
+/// How long a connection past the bound lives: long enough to hear why it is not served.
+pub const TURNED_AWAY_LIFE: Duration = Duration::from_secs(2);
+
+/// Commands of all batched streams that may be unanswered or have answers that their clients do not read, for
+/// each that may wait to be proposed. At up to 400 bytes each the default of 65 536 gives 100 MiB.
+pub const STREAM_COMMANDS_PER_QUEUED: u64 = 4;
+
 /// Silence after which a client's connection is tried.
 pub const CLIENT_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
 

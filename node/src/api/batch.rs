@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::{Status, Streaming};
 
+use super::connections::{Connection, Ticket};
 use super::{Context, deadline, failures};
 use crate::limits::DEADLINE_GROUP_FRACTION;
 use crate::metrics::Kind;
@@ -39,15 +40,24 @@ struct Group {
     slots: Vec<Slot>,
 }
 
+/// A group that takes part.
+struct Admitted {
+    group: Group,
+    ticket: Ticket,
+}
+
 /// A group that was answered, or was not.
 struct Outcome {
     slots: Vec<Slot>,
+    /// Given back once the answers are on their way.
+    _ticket: Ticket,
     began: Instant,
     answered: Result<Answered, ProposeError>,
 }
 
 struct Batch {
     cx: Arc<Context>,
+    connection: Connection,
     /// `None` once the client has said all, or nothing more is taken.
     incoming: Option<Streaming<v1::BatchRequest>>,
     stop: watch::Receiver<bool>,
@@ -68,6 +78,7 @@ enum Step {
 /// The answers to what comes in, until both are through.
 pub(super) fn answers(
     cx: Arc<Context>,
+    connection: Connection,
     incoming: Streaming<v1::BatchRequest>,
     deadline: Option<Instant>,
 ) -> impl Stream<Item = Result<v1::BatchResponse, Status>> + Send + 'static {
@@ -75,6 +86,7 @@ pub(super) fn answers(
     let batch = Batch {
         stop: cx.stop.clone(),
         cx,
+        connection,
         incoming: Some(incoming),
         under_way: FuturesUnordered::new(),
         unanswered: 0,
@@ -151,8 +163,14 @@ impl Batch {
             }
         }
         for group in groups {
-            self.unanswered += group.slots.len();
-            self.under_way.push(propose(Arc::clone(&self.cx), group, now).boxed());
+            match self.connection.take(group.slots.len()) {
+                Ok(ticket) => {
+                    self.unanswered += group.slots.len();
+                    let admitted = Admitted { group, ticket };
+                    self.under_way.push(propose(Arc::clone(&self.cx), admitted, now).boxed());
+                }
+                Err(ceiling) => self.refuse(group.slots, &Failure::overloaded(ceiling), &mut refused),
+            }
         }
         refused
     }
@@ -170,7 +188,7 @@ impl Batch {
     }
 
     fn encode(&mut self, outcome: Outcome, answers: &mut Vec<v1::BatchAnswer>) {
-        let Outcome { slots, began, answered } = outcome;
+        let Outcome { slots, began, answered, _ticket } = outcome;
         self.unanswered -= slots.len();
         let metrics = &self.cx.metrics;
         match answered {
@@ -184,13 +202,14 @@ impl Batch {
                     answers.push(encode_batched_answer(slot.correlation, outcome));
                 }
             }
-            Err(error) => {
-                let failure = failures::of_propose(error);
-                for slot in slots {
-                    metrics.count_failed(slot.kind, failure.reason);
-                    answers.push(encode_batched_answer(slot.correlation, Err(failure.clone())));
-                }
-            }
+            Err(error) => self.refuse(slots, &failures::of_propose(error), answers),
+        }
+    }
+
+    fn refuse(&self, slots: Vec<Slot>, failure: &Failure, answers: &mut Vec<v1::BatchAnswer>) {
+        for slot in slots {
+            self.cx.metrics.count_failed(slot.kind, failure.reason);
+            answers.push(encode_batched_answer(slot.correlation, Err(failure.clone())));
         }
     }
 }
@@ -203,10 +222,10 @@ impl Group {
     }
 }
 
-async fn propose(cx: Arc<Context>, group: Group, began: Instant) -> Outcome {
-    let Group { deadline: at, commands, slots } = group;
+async fn propose(cx: Arc<Context>, admitted: Admitted, began: Instant) -> Outcome {
+    let Admitted { group: Group { deadline: at, commands, slots }, ticket } = admitted;
     let answered = cx.node.propose(&commands, deadline::on_raft(at)).await;
-    Outcome { slots, began, answered }
+    Outcome { slots, began, answered, _ticket: ticket }
 }
 
 /// The group that a command with this deadline belongs to. Its deadline is that of its earliest command.

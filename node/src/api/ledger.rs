@@ -10,6 +10,7 @@ use holdfast_proto::answers::encode_answer;
 use holdfast_proto::{Failure, FieldError, v1};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::connections::Connection;
 use super::{Context, batch, deadline, failures};
 
 /// The service on one node.
@@ -117,7 +118,10 @@ impl v1::ledger_server::Ledger for LedgerService {
         let given = request.metadata().contains_key("grpc-timeout");
         let at =
             deadline::of_call(request.metadata(), cx.bounds.deadline).map_err(|e| cx.status(e.into()))?;
-        let answers = batch::answers(Arc::clone(cx), request.into_inner(), given.then_some(at));
+        let connection = request.extensions().get::<Connection>().cloned();
+        let connection =
+            connection.ok_or_else(|| cx.status(failures::node_failed("a call without a connection")))?;
+        let answers = batch::answers(Arc::clone(cx), connection, request.into_inner(), given.then_some(at));
         Ok(Response::new(Box::pin(answers)))
     }
 }

@@ -8,15 +8,16 @@
 //! - Nothing here decides about capacity: the book does.
 
 mod batch;
+mod connections;
 mod deadline;
 mod failures;
 mod fields;
+mod guard;
 mod health;
 mod history;
 mod ledger;
 mod members;
 mod operations;
-mod oversize;
 mod plans;
 mod quotas;
 mod reads;
@@ -33,10 +34,12 @@ use tonic::service::Routes;
 use tonic::{Response, Status};
 
 use crate::config::QueueBounds;
+use crate::limits::STREAM_COMMANDS_PER_QUEUED;
 use crate::metrics::{Kind, Metrics};
 use crate::replica::Replica;
 use crate::storage::history::HistoryReader;
 
+pub(crate) use connections::{Connection, ConnectionBounds, Connections, Place};
 pub(crate) use health::HealthTeller;
 
 /// The node on its own runtime, as the services call it.
@@ -61,6 +64,7 @@ pub(crate) struct Bounds {
     pub(crate) deadline: Duration,
     pub(crate) stream_commands_max: usize,
     pub(crate) message_bytes_max: usize,
+    pub(crate) connections: ConnectionBounds,
 }
 
 impl From<&QueueBounds> for Bounds {
@@ -70,6 +74,11 @@ impl From<&QueueBounds> for Bounds {
             deadline: Duration::from_millis(queue.deadline_ms),
             stream_commands_max: size(queue.stream_commands_max),
             message_bytes_max: size(queue.message_bytes_max),
+            connections: ConnectionBounds {
+                connections_max: size(queue.connections_max),
+                connection_commands_max: size(queue.connection_commands_max),
+                commands_max: size(queue.commands_max.saturating_mul(STREAM_COMMANDS_PER_QUEUED)),
+            },
         }
     }
 }
@@ -132,7 +141,7 @@ pub(crate) fn routes(cx: &Arc<Context>) -> Result<(Routes, HealthTeller), tonic_
     let bytes = cx.bounds.message_bytes_max;
     macro_rules! limited {
         ($server:expr) => {
-            oversize::Oversize::of($server.max_decoding_message_size(bytes), bytes)
+            guard::Guarded::of($server.max_decoding_message_size(bytes), bytes)
         };
     }
     let ledger = v1::ledger_server::LedgerServer::new(ledger::LedgerService { cx: Arc::clone(cx) });

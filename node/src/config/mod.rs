@@ -118,6 +118,11 @@ pub struct QueueBounds {
     pub entries_under_way_max: u64,
     /// Commands of one batched stream that are not answered yet; past it the node stops reading that stream.
     pub stream_commands_max: u64,
+    /// Connections of clients; one more is told OVERLOADED and closed.
+    pub connections_max: u64,
+    /// Commands of one connection's batched streams that are not answered yet, or whose answers the client does
+    /// not read; more are refused as OVERLOADED.
+    pub connection_commands_max: u64,
     /// Largest message of a client, bytes.
     pub message_bytes_max: u64,
     /// Deadline of a call that names none, ms.
@@ -186,6 +191,8 @@ impl Default for QueueBounds {
             commands_max: 65_536,
             entries_under_way_max: 4,
             stream_commands_max: 16_384,
+            connections_max: 512,
+            connection_commands_max: 32_768,
             message_bytes_max: 4 << 20,
             deadline_ms: 5_000,
         }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_proto::limits::BATCH_COMMANDS_MAX;
+
 use super::{Address, Listen, NodeConfig, Problem};
 use crate::limits::{
-    CLUSTER_ID_BYTES_MAX, ELECTION_MS_CEILING, ELECTION_PER_HEARTBEAT_MIN, ENTRIES_UNDER_WAY_CEILING,
-    HEARTBEAT_MS_FLOOR, MEMBERS_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_FLOOR, QUEUE_COMMANDS_CEILING,
-    SEGMENT_BYTES_CEILING, SEGMENT_BYTES_FLOOR,
+    CLUSTER_ID_BYTES_MAX, CONNECTIONS_CEILING, ELECTION_MS_CEILING, ELECTION_PER_HEARTBEAT_MIN,
+    ENTRIES_UNDER_WAY_CEILING, HEARTBEAT_MS_FLOOR, MEMBERS_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_FLOOR,
+    QUEUE_COMMANDS_CEILING, SEGMENT_BYTES_CEILING, SEGMENT_BYTES_FLOOR,
 };
 
 pub(super) fn validate(config: &NodeConfig) -> Vec<Problem> {
@@ -166,6 +168,11 @@ impl Check {
         self.within("queue.commands_max", queue.commands_max, 1, QUEUE_COMMANDS_CEILING);
         self.within("queue.entries_under_way_max", queue.entries_under_way_max, 1, ENTRIES_UNDER_WAY_CEILING);
         self.within("queue.stream_commands_max", queue.stream_commands_max, 1, QUEUE_COMMANDS_CEILING);
+        self.within("queue.connections_max", queue.connections_max, 1, CONNECTIONS_CEILING);
+        // One full message of one stream must have room.
+        let least = BATCH_COMMANDS_MAX as u64;
+        let given = queue.connection_commands_max;
+        self.within("queue.connection_commands_max", given, least, QUEUE_COMMANDS_CEILING);
         self.within(
             "queue.message_bytes_max",
             queue.message_bytes_max,

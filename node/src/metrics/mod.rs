@@ -28,8 +28,14 @@ pub struct Metrics {
     failures: Family<ByReason, Counter>,
     rejections: Family<ByLimit, Counter>,
     sample: Arc<Latest>,
+    /// Connections of clients that are served.
+    pub connections: Gauge,
+    /// Connections that were one too many.
+    pub connections_refused: Counter,
     /// Batched streams open.
     pub streams: Gauge,
+    /// Commands of batched streams that are not answered, or whose answers were not taken yet.
+    pub stream_commands: Gauge,
     /// Seconds from taking a command in to its answer.
     pub answer_seconds: Histogram,
 }
@@ -87,7 +93,10 @@ impl Metrics {
             failures: Family::default(),
             rejections: Family::default(),
             sample: Arc::default(),
+            connections: Gauge::default(),
+            connections_refused: Counter::default(),
             streams: Gauge::default(),
+            stream_commands: Gauge::default(),
             // 100 µs to 13 s, doubling: a fast disk and a dying one both fall inside.
             answer_seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18)),
         };
@@ -100,6 +109,11 @@ impl Metrics {
         r.register("commands", "Commands of clients answered, by outcome", by_command);
         r.register("failures", "Calls and commands that failed, by reason", self.failures.clone());
         r.register("rejections", "Refusals by a limit", self.rejections.clone());
+        r.register("connections", "Connections of clients that are served", self.connections.clone());
+        let refused = "Connections of clients past the bound";
+        r.register("connections_refused", refused, self.connections_refused.clone());
+        let unanswered = "Commands of batched streams not answered yet, or answered and not taken";
+        r.register("stream_commands", unanswered, self.stream_commands.clone());
         r.register("streams", "Batched streams open", self.streams.clone());
         let answer = "From taking a command in to its answer";
         r.register_with_unit("answer", answer, Unit::Seconds, self.answer_seconds.clone());

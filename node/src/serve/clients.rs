@@ -8,11 +8,11 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 
 use super::Fatal;
 use super::face::NodeFace;
-use crate::api::{Context, HealthTeller, routes};
+use super::incoming::incoming;
+use crate::api::{Connections, Context, HealthTeller, routes};
 use crate::http;
 use crate::limits::{
     CLIENT_KEEPALIVE_INTERVAL, CLIENT_KEEPALIVE_TIMEOUT, CLIENT_STREAMS_MAX, CONNECTION_WINDOW_BYTES,
@@ -49,8 +49,9 @@ impl Clients {
         let (wanted, still_wanted) = watch::channel(true);
         let face = Arc::new(NodeFace { cx: Arc::clone(&cx), wanted: still_wanted.clone() });
         let mut stopped = stop.subscribe();
+        let connections = Connections::new(cx.bounds.connections, Arc::clone(&cx.metrics));
         let grpc = server().add_routes(routes).serve_with_incoming_shutdown(
-            TcpIncoming::from(client).with_nodelay(Some(true)),
+            incoming(client, connections),
             async move {
                 // An error means that the sender is gone: as good as a stop.
                 let _ = stopped.wait_for(|stop| *stop).await;

@@ -25,6 +25,7 @@ mod data;
 mod face;
 mod fatal;
 mod history;
+mod incoming;
 mod ports;
 mod raft;
 mod signals;

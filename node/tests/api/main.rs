@@ -6,6 +6,7 @@ mod client;
 mod cluster;
 mod history;
 mod lifecycle;
+mod limits;
 mod services;
 mod stopping;
 mod stream;
