@@ -137,17 +137,39 @@ impl Replica {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
-    /// Applies a committed entry.
+    /// Applies a committed entry whose answers somebody waits for.
     ///
     /// # Errors
     /// The payload cannot be read by this version. Nothing is applied, and nothing may be applied
     /// afterwards: the node stops, since its book would differ from the others'.
     pub fn apply(&self, index: u64, term: u64, payload: Bytes) -> Result<AppliedEntry, EntryError> {
+        self.apply_with(index, term, payload, apply_to)
+    }
+
+    /// Applies a committed entry whose answers nobody waits for: a follower's, or a replayed one. Gives the
+    /// number of its commands.
+    ///
+    /// # Errors
+    /// As [`Replica::apply`].
+    pub fn apply_quietly(&self, index: u64, term: u64, payload: Bytes) -> Result<usize, EntryError> {
+        self.apply_with(index, term, payload, |book, header, commands| {
+            book.apply_entry_quietly(header, commands);
+            commands.len()
+        })
+    }
+
+    fn apply_with<T>(
+        &self,
+        index: u64,
+        term: u64,
+        payload: Bytes,
+        apply: impl FnOnce(&mut Book, &EntryHeader, &[Command]) -> T,
+    ) -> Result<T, EntryError> {
         let (header, commands) = decode_entry(payload.clone(), index, term)?;
         let (applied, effects) = {
             let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
             let revision_before = book.revision();
-            let applied = apply_to(&mut book, &header, &commands);
+            let applied = apply(&mut book, &header, &commands);
             let digest = book.digest();
             self.effects.recorded(&AppliedRecord { index, term, revision_before, digest, payload: &payload });
             self.publish(&book);

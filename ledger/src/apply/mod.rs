@@ -51,8 +51,11 @@ impl Book {
         self.reservations.get(slot).state_at(self.header.clock_ms)
     }
 
-    /// The repeated or unchanged answer.
+    /// The repeated or unchanged answer; anything where nobody reads it.
     fn answer_with(&self, slot: u32) -> Answer {
+        if self.derived.unread {
+            return Answer::Tombstone { id: self.reservations.get(slot).id };
+        }
         Answer::Reservation(self.receipt_of(slot))
     }
 

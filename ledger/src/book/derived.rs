@@ -91,6 +91,8 @@ pub(crate) struct Derived {
     pub(crate) sink: Sink,
     pub(crate) bytes: RowBytes,
     pub(crate) work: TimerWork,
+    /// Nobody reads the answers of the entry that was begun.
+    pub(crate) unread: bool,
 }
 
 impl Derived {

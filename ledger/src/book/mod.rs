@@ -137,6 +137,18 @@ impl Book {
         answers
     }
 
+    /// As [`Book::apply_entry`] where nobody waits for the answers, as on followers: receipts that only an
+    /// answer would carry are not built.
+    pub fn apply_entry_quietly(&mut self, header: &EntryHeader, commands: &[Command]) {
+        self.derived.unread = true;
+        self.begin_entry(header);
+        for command in commands {
+            self.apply(command);
+        }
+        self.end_entry();
+        self.derived.unread = false;
+    }
+
     /// Commands applied so far.
     pub fn revision(&self) -> u64 {
         self.header.revision

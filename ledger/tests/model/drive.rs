@@ -1,4 +1,5 @@
-//! Runs a script on the book, on a twin that is snapshotted and restored, and on the model.
+//! Runs a script on the book, on a twin that is snapshotted and restored, on a follower that builds no
+//! answers, and on the model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -61,6 +62,7 @@ struct Run<'s> {
     tamper: Option<Tamper>,
     book: Book,
     twin: Book,
+    follower: Book,
     model: Model,
     answers: Vec<Answer>,
     index: u64,
@@ -69,8 +71,9 @@ struct Run<'s> {
 
 impl<'s> Run<'s> {
     fn new(script: &'s Script, tamper: Option<Tamper>) -> Self {
-        let (book, twin, model) = (Book::new(), Book::new(), Model::default());
-        Run { script, tamper, book, twin, model, answers: Vec::new(), index: 0, stamp_ms: BEGIN_MS }
+        let (book, twin, follower) = (Book::new(), Book::new(), Book::new());
+        let model = Model::default();
+        Run { script, tamper, book, twin, follower, model, answers: Vec::new(), index: 0, stamp_ms: BEGIN_MS }
     }
 
     fn entry(&mut self, steps: &[Step], first: usize) -> Result<(), Difference> {
@@ -115,6 +118,8 @@ impl<'s> Run<'s> {
         }
         self.book.end_entry();
         self.twin.end_entry();
+        let commands: Vec<Command> = commands.into_iter().flatten().collect();
+        self.follower.apply_entry_quietly(&header, &commands);
         if steps.iter().any(|step| step.restores) {
             self.restore().map_err(|text| difference(0, text))?;
         }
@@ -162,7 +167,13 @@ impl<'s> Run<'s> {
     }
 
     /// Everything that is compared after an entry.
-    fn check(&self, steps: &[Step]) -> Result<(), String> {
+    fn check(&mut self, steps: &[Step]) -> Result<(), String> {
+        if self.follower.digest() != self.book.digest() {
+            return Err("a book that builds no answers has another digest".to_owned());
+        }
+        if self.follower.drain_effects() != self.book.drain_effects() {
+            return Err("a book that builds no answers has other effects".to_owned());
+        }
         if self.book.digest() != self.twin.digest() {
             return Err("book and restored twin have different digests".to_owned());
         }

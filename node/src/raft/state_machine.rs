@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use holdfast_proto::log::EntryError;
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{EntryPayload, RaftSnapshotBuilder};
 use openraft_rt::AsyncRuntime;
@@ -14,7 +16,7 @@ use super::types::{
     Applied, CommittedLeader, Member, NodeId, Payload, RaftLogId, RaftSnapshotMeta, RaftStoredMembership,
     TypeConfig,
 };
-use crate::replica::Replica;
+use crate::replica::{AppliedEntry, Replica};
 
 type Snapshot = openraft::Snapshot<CommittedLeader, NodeId, Member, SnapshotFile>;
 
@@ -48,6 +50,24 @@ impl<R> StateMachine<R> {
         }
     }
 
+    /// Applies an entry of commands; gives their answers if somebody is to be told.
+    fn apply_commands(&self, at: &RaftLogId, bytes: Bytes, answer: bool) -> io::Result<Option<AppliedEntry>> {
+        let (index, term, size) = (at.index, at.leader_id.term, bytes.len());
+        let began = self.metrics.begin();
+        let unreadable = |e: EntryError| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("log entry {index} cannot be applied: {e}"))
+        };
+        let (commands, applied) = match answer {
+            true => {
+                let applied = self.replica.apply(index, term, bytes).map_err(unreadable)?;
+                (applied.answers.len(), Some(applied))
+            }
+            false => (self.replica.apply_quietly(index, term, bytes).map_err(unreadable)?, None),
+        };
+        self.metrics.applied(began, commands, size);
+        Ok(applied)
+    }
+
     fn meta(&self) -> RaftSnapshotMeta {
         RaftSnapshotMeta { last_log_id: self.last_applied, last_membership: self.membership.clone() }
     }
@@ -74,17 +94,7 @@ impl<R: AsyncRuntime> RaftStateMachine<TypeConfig<R>> for StateMachine<R> {
                     Applied(None)
                 }
                 EntryPayload::Normal(Payload(bytes)) => {
-                    let size = bytes.len();
-                    let began = self.metrics.begin();
-                    let (index, term) = (entry.log_id.index, entry.log_id.leader_id.term);
-                    let applied = self.replica.apply(index, term, bytes).map_err(|e| {
-                        io::Error::new(
-                            io::ErrorKind::InvalidData,
-                            format!("log entry {index} cannot be applied: {e}"),
-                        )
-                    })?;
-                    self.metrics.applied(began, applied.answers.len(), size);
-                    Applied(Some(applied))
+                    Applied(self.apply_commands(&entry.log_id, bytes, responder.is_some())?)
                 }
             };
             self.last_applied = Some(entry.log_id);
