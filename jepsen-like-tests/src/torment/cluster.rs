@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use holdfast_client::{Client, v1};
@@ -36,6 +36,9 @@ pub enum ClusterError {
     /// It took too long.
     #[error("{0} did not happen within {1:?}")]
     TooLong(&'static str, Duration),
+    /// A node that was to be stopped does not run.
+    #[error("node {0} does not run")]
+    NotRunning(u64),
     /// A client could not be made.
     #[error("client: {0}")]
     Client(#[from] holdfast_client::CallError),
@@ -174,6 +177,29 @@ impl Cluster {
         };
         process.kill().map_err(io_error(format!("kill node {node}")))?;
         process.wait().map(drop).map_err(io_error(format!("wait for node {node}")))
+    }
+
+    /// Asks a node to stop (SIGTERM) and waits for its end. Only a process that this cluster started.
+    pub async fn stop(&mut self, node: u64, patience: Duration) -> Result<ExitStatus, ClusterError> {
+        let Some(process) = self.nodes.get_mut(&node).and_then(|seat| seat.process.as_mut()) else {
+            return Err(ClusterError::NotRunning(node));
+        };
+        // The process has not been waited for, so that the number is still its own.
+        let sent = Command::new("kill").arg("-TERM").arg(process.id().to_string()).status();
+        sent.map_err(io_error(format!("SIGTERM to node {node}")))?;
+        let began = Instant::now();
+        loop {
+            if let Some(status) = process.try_wait().map_err(io_error(format!("wait for node {node}")))? {
+                if let Some(seat) = self.nodes.get_mut(&node) {
+                    seat.process = None;
+                }
+                return Ok(status);
+            }
+            if began.elapsed() > patience {
+                return Err(ClusterError::TooLong("the end of a node that was asked to stop", patience));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Looks whether a node has ended by itself.
