@@ -21,8 +21,7 @@ limits:
 ";
 
 fn reserve(dev: &Dev, args: &[&str]) -> common::Answer {
-    let all: Vec<&str> = ["reserve"].into_iter().chain(args.iter().copied()).chain(ROUTE).collect();
-    dev.ask(&all)
+    reserve_at(dev, 1, args)
 }
 
 fn line<'a>(quota: &'a Value, limit: &str) -> &'a Value {
@@ -165,6 +164,76 @@ fn plans_and_tenants_by_generation() {
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     let unknown = dev.ask(&["tenant", "set", "tiny", "--limit", "no-such-limit=1"]);
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+}
+
+/// One endpoint is enough, whichever it is: a follower names the leader, and the program goes on there.
+#[test]
+fn every_call_works_through_any_one_member() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+    let sample = format!("{}/../scripts/plans/three-level.yaml", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(dev.ask(&["tenant", "set", "tiny", "--tier", "trial"]).code, 0);
+    let held = reserve(&dev, &["acme", "--user", "ada", "--amount", "tokens=1200"]).document();
+    let id = held["id"].as_str().unwrap();
+    let ended = reserve(&dev, &["acme", "--amount", "tokens=1"]).document();
+    let ended = ended["id"].as_str().unwrap();
+    assert_eq!(dev.ask(&["release", ended]).code, 0);
+
+    // What all must answer alike, since none of it depends on the moment.
+    let alike: [&[&str]; 8] = [
+        &["get", id],
+        &["get", ended],
+        &["plan", "get"],
+        &["plan", "diff", &sample],
+        &["tenant", "get", "tiny"],
+        &["tenant", "list"],
+        &["member", "list"],
+        &["quota", "nobody-yet"],
+    ];
+    for args in alike {
+        let answers: Vec<Value> =
+            (0..3).map(|node| without_times(dev.ask_at(node, args).document())).collect();
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{args:?}: {answers:#?}");
+    }
+    for node in 0..3 {
+        let quota = dev.ask_at(node, &["quota", "acme", "--user", "ada"]).document();
+        assert_eq!(line(&quota, "tenant-tokens-month")["held"], 1200, "node {node}");
+        assert_eq!(dev.ask_at(node, &["quota", "acme", "--stale"]).code, 0);
+        let status = dev.ask_at(node, &["status"]).document();
+        let members = status["members"].as_array().unwrap();
+        assert!(members.len() == 3 && members.iter().all(|member| member["reachable"] == true), "{status}");
+        assert_eq!(dev.ask_at(node, &["audit"]).document()["ok"], true);
+        let history = dev.ask_at(node, &["history", ended]).document();
+        assert!(history["node"].is_u64(), "{history}");
+
+        let own = reserve_at(&dev, node, &["acme", "--amount", "tokens=5"]).document();
+        let own = own["id"].as_str().unwrap();
+        let operation = format!("op-{node}");
+        let steps: [&[&str]; 4] = [
+            &["start", own, "--operation", &operation],
+            &["settle", own, "--operation", &operation, "--actual", "tokens=4"],
+            &["plan", "apply", &sample],
+            &["tenant", "set", "tiny", "--tier", "trial"],
+        ];
+        for args in steps {
+            let answer = dev.ask_at(node, args);
+            assert_eq!(answer.code, 0, "node {node}: {args:?}: {}", answer.stderr);
+        }
+    }
+}
+
+fn reserve_at(dev: &Dev, node: usize, args: &[&str]) -> common::Answer {
+    let all: Vec<&str> = ["reserve"].into_iter().chain(args.iter().copied()).chain(ROUTE).collect();
+    dev.ask_at(node, &all)
+}
+
+/// Without the fields that say when or after how many commands it was answered.
+fn without_times(mut document: Value) -> Value {
+    if let Some(fields) = document.as_object_mut() {
+        fields
+            .retain(|name, _| !matches!(name.as_str(), "revision" | "at" | "at_ms" | "clock_ms" | "limits"));
+    }
+    document
 }
 
 #[test]
