@@ -82,6 +82,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::Renew(command) => Some(command.id),
         Command::ReportUnknown(command) => Some(command.id),
         Command::PublishPlan(_)
+        | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
         | Command::Tick

@@ -50,6 +50,8 @@ pub enum Command {
     ReportUnknown(ReportUnknown),
     /// Publish a plan.
     PublishPlan(PublishPlan),
+    /// A publish in the log whose document no node of these rules can read. Never proposed.
+    UnreadablePlan(UnreadablePlan),
     /// Set or remove a tenant's record.
     SetTenant(SetTenant),
     /// Lift a freeze.
@@ -188,6 +190,19 @@ pub struct ReportUnknown {
     pub id: ReservationId,
     /// The operation that was bound at start.
     pub operation: OperationId,
+}
+
+/// See [`Command::UnreadablePlan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadablePlan {
+    /// As in [`PublishPlan`].
+    pub expected_generation: Option<u64>,
+    /// What was to be a plan.
+    pub document: Arc<str>,
+    /// As in [`PublishPlan`].
+    pub actor: ActorName,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// See [`Command::PublishPlan`].

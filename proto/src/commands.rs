@@ -142,6 +142,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::Release(command) => Wire::Release(command.into()),
         Command::ReportUnknown(command) => Wire::ReportUnknown(command.into()),
         Command::PublishPlan(_)
+        | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
         | Command::Tick

@@ -29,6 +29,7 @@ impl Book {
             Command::Renew(renew) => self.apply_renew(renew),
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
+            Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
             Command::SetTenant(set) => self.apply_set_tenant(set),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
             Command::Tick => Ok(self.apply_tick()),

@@ -127,6 +127,7 @@ impl Model {
             Command::Renew(renew) => self.renew(renew),
             Command::ReportUnknown(report) => self.report(report),
             Command::PublishPlan(publish) => self.publish(publish),
+            Command::UnreadablePlan(_) => Verdict::Invalid,
             Command::SetTenant(set) => self.set_tenant(set),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,

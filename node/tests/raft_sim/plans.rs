@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use holdfast_ledger::command::PublishPlan;
 use holdfast_ledger::ids::ActorName;
-use holdfast_ledger::{Answer, Command, Plan};
+use holdfast_ledger::{Answer, Command, Plan, Refusal};
 use holdfast_node::propose::{Answered, ProposeError};
 use holdfast_node::raft::cluster::BEGIN_MS;
 
-use crate::harness::{SOON, Sim, converged, founded, run, soon};
+use crate::harness::{SOON, Sim, converged, founded, put_acked, run, soon};
 
 const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -71,5 +71,32 @@ fn an_unknown_zone_is_refused_by_name_before_the_log() {
             other => panic!("{other:?}"),
         }
         assert_eq!(sim.node(leader).unwrap().replica().revision(), 0);
+    });
+}
+
+/// Can only come from a bug or a damaged proposer: every node sees the same, refuses it, and goes on.
+#[test]
+fn a_plan_in_the_log_that_nobody_can_read_is_refused_by_all_and_changes_nothing() {
+    run(3, async {
+        let (sim, _, leader) = founded(3).await;
+        publish(&sim, leader, "Asia/Tokyo").await.unwrap();
+        let plan = Arc::new(Plan::parse(&document("Asia/Tokyo")).unwrap());
+        let command = Command::PublishPlan(PublishPlan {
+            expected_generation: None,
+            document: "schema: from.another.world".into(),
+            plan,
+            actor: ActorName::new("test").unwrap(),
+        });
+        let answered = sim.node(leader).unwrap().propose(&[command], soon(SOON)).await.unwrap();
+        let [Answer::Refused(Refusal::Invalid { field: "document", problem })] = &answered.answers[..] else {
+            panic!("{answered:?}")
+        };
+        assert!(problem.contains("schema"), "{problem}");
+        put_acked(&sim, 1).await;
+        assert_eq!(converged(&sim).await, 3);
+        for (_, node) in sim.nodes() {
+            assert_eq!(node.replica().generation(), 1);
+            assert_eq!(node.status().fatal, None);
+        }
     });
 }

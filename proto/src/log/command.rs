@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze,
+    PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -64,8 +64,9 @@ fn encode(command: &Command) -> Wire {
                 operation: operation.as_str().to_owned(),
             })
         }
-        // The plan itself is not stored: it follows from the document.
-        Command::PublishPlan(PublishPlan { expected_generation, document, plan: _, actor }) => {
+        // The plan itself is not stored: it follows from the document, and so does that there is none.
+        Command::PublishPlan(PublishPlan { expected_generation, document, plan: _, actor })
+        | Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem: _ }) => {
             Wire::PublishPlan(v1::LogPublishPlan {
                 expected_generation: *expected_generation,
                 document: document.as_ref().to_owned(),
@@ -121,12 +122,7 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             id: decode_id("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
         }),
-        Wire::PublishPlan(wire) => Command::PublishPlan(PublishPlan {
-            expected_generation: wire.expected_generation,
-            plan: Arc::new(Plan::parse(&wire.document).map_err(unreadable_plan)?),
-            document: wire.document.as_str().into(),
-            actor: name("actor", &wire.actor)?,
-        }),
+        Wire::PublishPlan(wire) => decode_publish(wire)?,
         Wire::SetTenant(wire) => Command::SetTenant(SetTenant {
             tenant: name("tenant", &wire.tenant)?,
             record: optional_record(wire.record.as_ref())?,
@@ -145,9 +141,29 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
     })
 }
 
-/// A document that was proposed had been parsed. One that does not parse here was written by a
-/// member with other rules; to go on would make books differ.
+/// What can be read as a plan follows from the rules in force, and every node knows those or has stopped
+/// (`RaiseRules`). So a document that cannot be read here cannot be read anywhere, and is refused by all alike.
+fn decode_publish(wire: &v1::LogPublishPlan) -> Result<Command, FieldError> {
+    let document: Arc<str> = wire.document.as_str().into();
+    let actor = name("actor", &wire.actor)?;
+    let expected_generation = wire.expected_generation;
+    Ok(match Plan::parse(&document) {
+        Ok(plan) => {
+            Command::PublishPlan(PublishPlan { expected_generation, document, plan: Arc::new(plan), actor })
+        }
+        Err(errors) => {
+            let problem = problems(&errors);
+            Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem })
+        }
+    })
+}
+
+/// A snapshot holds plans that were in force. One that cannot be read here was written by a member with other
+/// rules; to go on without it would make books differ.
 pub(crate) fn unreadable_plan(errors: Vec<PlanError>) -> FieldError {
-    let text = errors.iter().map(PlanError::to_string).collect::<Vec<_>>().join("; ");
-    FieldError::new("document", text)
+    FieldError::new("document", problems(&errors))
+}
+
+fn problems(errors: &[PlanError]) -> String {
+    errors.iter().map(PlanError::to_string).collect::<Vec<_>>().join("; ")
 }
