@@ -16,7 +16,7 @@ use crate::abandoned::{Abandoned, Undo};
 use crate::core::{Advice, Call, Kind, Reply, Step, Verdict, advice};
 use crate::dial::Connecting;
 use crate::error::{CallError, Unknown, failed};
-use crate::link::{Ending, Submission};
+use crate::link::{Ending, Submission, Time};
 use crate::options::{CallOptions, ClientBuilder};
 use crate::peer::{Peer, closed};
 use crate::request::Request;
@@ -264,9 +264,13 @@ impl Core {
         command: Wire,
         deadline_ms: u64,
     ) -> (Reply, Option<Decided>) {
-        let deadline = self.instant(deadline_ms).min(Instant::now() + options.attempt_timeout);
+        let time = Time {
+            deadline: self.instant(deadline_ms),
+            since: Instant::now(),
+            patience: options.attempt_timeout,
+        };
         let (reply, ending) = oneshot::channel();
-        let submission = Submission { command, want_digest: options.want_digest, deadline, reply };
+        let submission = Submission { command, want_digest: options.want_digest, time, reply };
         if let Err(failure) = asked.submit(submission) {
             return (Reply::NotSent(failure), None);
         }

@@ -8,7 +8,7 @@ use holdfast_proto::limits::BATCH_COMMANDS_MAX;
 /// the detection of the dead leader, and room for both to go wrong once.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long one attempt of a call may stay unanswered before the same id is tried elsewhere.
+/// How long a member may decide nothing while a call waits for it, before the same id is tried elsewhere.
 /// A partitioned leader keeps accepting until its lease ends and answers nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1_500);
 

@@ -61,7 +61,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long one attempt may stay unanswered before the same id is tried elsewhere.
+    /// How long a member may decide nothing while a command waits for it, before the same id is tried elsewhere;
+    /// for reads and operators' calls, how long one attempt may take.
     #[must_use]
     pub fn attempt_timeout(mut self, attempt_timeout: Duration) -> Self {
         self.options.attempt_timeout = attempt_timeout;

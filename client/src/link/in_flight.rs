@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::Ending;
+use super::{Ending, Time};
 
 /// The unanswered commands of one stream, by correlation. A slot's number comes back under another
 /// generation, so that a second answer, or one that comes too late, meets nobody.
@@ -21,7 +21,7 @@ struct Slot {
 
 #[derive(Debug)]
 struct Unanswered {
-    deadline: Instant,
+    time: Time,
     reply: oneshot::Sender<Ending>,
 }
 
@@ -39,13 +39,13 @@ impl InFlight {
     }
 
     /// Keeps the caller's end under a new correlation.
-    pub(super) fn insert(&mut self, deadline: Instant, reply: oneshot::Sender<Ending>) -> u64 {
+    pub(super) fn insert(&mut self, time: Time, reply: oneshot::Sender<Ending>) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        slot.taken = Some(Unanswered { deadline, reply });
+        slot.taken = Some(Unanswered { time, reply });
         u64::from(slot.generation) << 32 | u64::from(index)
     }
 
@@ -62,13 +62,19 @@ impl InFlight {
         }
     }
 
-    /// Ends every command whose time is up, and gives the next deadline.
-    pub(super) fn expire(&mut self, now: Instant, mut ending: impl FnMut() -> Ending) -> Option<Instant> {
+    /// Ends every command whose time is up on a stream whose member was last `heard` to decide something, and
+    /// gives the next time that one may be.
+    pub(super) fn expire(
+        &mut self,
+        now: Instant,
+        heard: Instant,
+        mut ending: impl FnMut() -> Ending,
+    ) -> Option<Instant> {
         let mut next = None;
         for index in 0..self.slots.len() {
-            match self.slots[index].taken.as_ref().map(|unanswered| unanswered.deadline) {
-                Some(deadline) if deadline <= now => self.end_slot(index as u32, ending()),
-                Some(deadline) => next = Some(next.map_or(deadline, |next: Instant| next.min(deadline))),
+            match self.slots[index].taken.as_ref().map(|unanswered| unanswered.time.is_up_at(heard)) {
+                Some(up) if up <= now => self.end_slot(index as u32, ending()),
+                Some(up) => next = Some(next.map_or(up, |next: Instant| next.min(up))),
                 None => {}
             }
         }
@@ -102,6 +108,10 @@ mod tests {
 
     use super::*;
 
+    fn until(deadline: Instant) -> Time {
+        Time { deadline, since: deadline, patience: Duration::from_secs(1) }
+    }
+
     fn lost() -> Ending {
         Ending::Lost("for a test".into())
     }
@@ -111,11 +121,11 @@ mod tests {
         let mut in_flight = InFlight::default();
         let now = Instant::now();
         let (first, mut first_answer) = oneshot::channel();
-        let correlation = in_flight.insert(now, first);
+        let correlation = in_flight.insert(until(now), first);
         assert!(in_flight.end(correlation, lost()));
         assert!(first_answer.try_recv().is_ok());
         let (second, mut second_answer) = oneshot::channel();
-        let again = in_flight.insert(now, second);
+        let again = in_flight.insert(until(now), second);
         assert_ne!(correlation, again);
         assert!(!in_flight.end(correlation, lost()));
         assert!(second_answer.try_recv().is_err());
@@ -132,13 +142,29 @@ mod tests {
         let later = now + Duration::from_secs(5);
         let (due, mut due_answer) = oneshot::channel();
         let (early, mut early_answer) = oneshot::channel();
-        in_flight.insert(now, due);
-        in_flight.insert(later, early);
-        assert_eq!(in_flight.expire(now, lost), Some(later));
+        in_flight.insert(until(now), due);
+        in_flight.insert(until(later), early);
+        assert_eq!(in_flight.expire(now, now, lost), Some(later));
         assert!(due_answer.try_recv().is_ok());
         assert!(early_answer.try_recv().is_err());
         in_flight.end_all(lost);
         assert!(early_answer.try_recv().is_ok());
-        assert_eq!((in_flight.len(), in_flight.expire(now, lost)), (0, None));
+        assert_eq!((in_flight.len(), in_flight.expire(now, now, lost)), (0, None));
+    }
+
+    /// Callers that wait behind thousands of others of a busy member must not all try again elsewhere.
+    #[test]
+    fn a_member_that_is_heard_to_decide_has_until_the_deadline() {
+        let mut in_flight = InFlight::default();
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let (sender, mut answer) = oneshot::channel();
+        in_flight.insert(Time { deadline: at(10), since: began, patience: Duration::from_secs(2) }, sender);
+        assert_eq!(in_flight.expire(at(1), began, lost), Some(at(2)));
+        assert_eq!(in_flight.expire(at(2), at(1), lost), Some(at(3)), "it decided something a second ago");
+        assert_eq!(in_flight.expire(at(9), at(9), lost), Some(at(10)), "never past the deadline");
+        assert!(answer.try_recv().is_err());
+        assert_eq!(in_flight.expire(at(9), at(7), lost), None);
+        assert!(answer.try_recv().is_ok(), "it has been silent for two seconds");
     }
 }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdfast_proto::{ErrorReason, Failure, v1};
 use tokio::sync::{mpsc, oneshot};
@@ -27,9 +28,29 @@ use window::Window;
 pub(crate) struct Submission {
     pub(crate) command: v1::batch_command::Command,
     pub(crate) want_digest: bool,
-    /// When the attempt must have ended.
-    pub(crate) deadline: Instant,
+    pub(crate) time: Time,
     pub(crate) reply: oneshot::Sender<Ending>,
+}
+
+/// How long an attempt may take.
+///
+/// A member that decides other commands of the stream is alive, and this one has its turn: it has until the
+/// call's deadline. To try elsewhere because a busy member is slow would only give it the same command twice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time {
+    /// When the call must have ended.
+    pub(crate) deadline: Instant,
+    /// When it was queued, or sent.
+    pub(crate) since: Instant,
+    /// How long its member may decide nothing at all.
+    pub(crate) patience: Duration,
+}
+
+impl Time {
+    /// When it is up with a member that was last `heard` to decide something.
+    fn is_up_at(self, heard: Instant) -> Instant {
+        self.deadline.min(self.since.max(heard) + self.patience)
+    }
 }
 
 /// What became of an attempt.
@@ -59,6 +80,8 @@ pub(crate) struct Link {
     waiting: VecDeque<Submission>,
     in_flight: InFlight,
     window: Window,
+    /// When the member last decided something.
+    heard: Instant,
     /// Rings at the earliest deadline of all, or before.
     timer: Pin<Box<Sleep>>,
     timer_is_set: bool,
@@ -79,6 +102,7 @@ impl Link {
             waiting: VecDeque::new(),
             in_flight: InFlight::default(),
             window,
+            heard: Instant::now(),
             timer: Box::pin(sleep_until(Instant::now())),
             timer_is_set: false,
             fresh: Vec::new(),
@@ -170,8 +194,8 @@ impl Link {
         }
         let mut earliest: Option<Instant> = None;
         for submission in self.fresh.drain(..) {
-            let deadline = submission.deadline;
-            earliest = Some(earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+            let up = submission.time.is_up_at(self.heard);
+            earliest = Some(earliest.map_or(up, |earliest| earliest.min(up)));
             self.waiting.push_back(submission);
         }
         if let Some(earliest) = earliest
@@ -187,7 +211,8 @@ impl Link {
         let now = Instant::now();
         let mut commands = Vec::with_capacity(count);
         for submission in self.waiting.drain(..count) {
-            if submission.deadline <= now {
+            let deadline = submission.time.deadline;
+            if deadline <= now {
                 let _ = submission.reply.send(Ending::NotSent(too_late()));
                 continue;
             }
@@ -195,9 +220,10 @@ impl Link {
             if submission.reply.is_closed() {
                 continue;
             }
-            let left = submission.deadline - now;
+            let left = deadline - now;
+            let time = Time { since: now, ..submission.time };
             commands.push(v1::BatchCommand {
-                correlation: self.in_flight.insert(submission.deadline, submission.reply),
+                correlation: self.in_flight.insert(time, submission.reply),
                 // Rounded up: 0 would mean no bound.
                 deadline_ms: left.as_millis() as u64 + 1,
                 want_digest: submission.want_digest,
@@ -213,6 +239,9 @@ impl Link {
 
     fn on_message(&mut self, message: v1::BatchResponse) {
         self.window.on_answer();
+        if message.answers.iter().any(is_decision) {
+            self.heard = Instant::now();
+        }
         for answer in message.answers {
             let correlation = answer.correlation;
             if !self.in_flight.end(correlation, Ending::Answered(answer)) {
@@ -223,16 +252,17 @@ impl Link {
 
     fn expire(&mut self) {
         let now = Instant::now();
-        let mut next = self.in_flight.expire(now, || Ending::Lost("no answer in time".to_owned()));
+        let mut next =
+            self.in_flight.expire(now, self.heard, || Ending::Lost("no answer in time".to_owned()));
         // Whoever was waited for is given up: others must not wait for it too.
         self.window.on_answer();
         for _ in 0..self.waiting.len() {
             let Some(submission) = self.waiting.pop_front() else { break };
-            let deadline = submission.deadline;
-            if deadline <= now {
+            let up = submission.time.is_up_at(self.heard);
+            if up <= now {
                 let _ = submission.reply.send(Ending::NotSent(too_late()));
             } else {
-                next = Some(next.map_or(deadline, |next| next.min(deadline)));
+                next = Some(next.map_or(up, |next| next.min(up)));
                 self.waiting.push_back(submission);
             }
         }
@@ -255,6 +285,16 @@ impl Link {
         while let Ok(submission) = self.queue.try_recv() {
             let _ = submission.reply.send(ending());
         }
+    }
+}
+
+/// Whether the book decided it. That a member refuses commands without asking its book does not say that
+/// those it has taken before go anywhere.
+fn is_decision(answer: &v1::BatchAnswer) -> bool {
+    match &answer.outcome {
+        Some(v1::batch_answer::Outcome::Answer(_)) => true,
+        Some(v1::batch_answer::Outcome::Failure(failure)) => failure.revision.is_some(),
+        None => false,
     }
 }
 
