@@ -183,7 +183,9 @@ impl Book {
             let slot = self.lineages.insert(*lineage);
             self.derived.add_lineage(&self.lineages, slot);
             self.note_opened(slot);
-            path.legs[place].slot = Some(slot);
+            let leg = &mut path.legs[place];
+            leg.slot = Some(slot);
+            leg.key = self.lineages.get(slot).key.clone();
         }
         let mut legs = SmallVec::<[Leg; 8]>::new();
         for leg in &path.legs {

@@ -59,7 +59,8 @@ pub(crate) fn open_lineage(
     let Some(first) = changes.iter().position(|change| change.terms.is_some()) else { return Ok(None) };
     let Some(terms) = changes[first].terms.clone() else { return Ok(None) };
     let at_ms = changes[first].at_ms;
-    let key = Arc::clone(key);
+    // A key of its own, by which paths tell this row from an earlier one of the same lineage.
+    let key = Arc::new(LineageKey::clone(key));
     let mut lineage =
         Lineage::open(key, unit, changes[first].generation, at_ms, terms, calendars, &mut sink)?;
     lineage.replay(now_ms, generation, generations, calendars, &mut sink)?;

@@ -225,6 +225,47 @@ fn a_snapshot_is_not_changed_by_what_follows_it() {
     assert!(restored.audit().ok);
 }
 
+/// A lineage is forgotten and opened again in the same place, by the request of another user: what the first
+/// user's receipts said of it before is no longer true.
+#[test]
+fn receipts_name_the_epoch_of_the_row_that_is_there_now() {
+    const SHORT: &str = "
+schema: admissionBudget.v1
+id_window: 10s
+routes:
+  - name: chat
+limits:
+  total: { scope: tenant, unit: tokens, period: { limit: 100, every: 1h } }
+";
+    const HOUR_MS: u64 = 3_600_000;
+    let mut book = Book::new();
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: SHORT.into(),
+        plan: Arc::new(Plan::parse(SHORT).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    let mut epoch_of = |user: &str, hours: u64| {
+        let now_ms = NOW_MS + hours * HOUR_MS;
+        let Command::Reserve(mut reserve) = reserve(1, 40) else { unreachable!() };
+        reserve.id = ReservationId::from_parts(now_ms, user.len() as u128);
+        reserve.request.user = Some(user.parse().unwrap());
+        reserve.request_digest = reserve.request.digest();
+        let id = reserve.id;
+        let crate::Answer::Reservation(receipt) = entry(&mut book, now_ms, Command::Reserve(reserve)) else {
+            panic!("{user} was refused")
+        };
+        entry(&mut book, now_ms, Command::Release(Release { id }));
+        receipt.legs[0].epoch_start_ms
+    };
+    let now = |hours: u64| Some((NOW_MS + hours * HOUR_MS) / HOUR_MS * HOUR_MS);
+    assert_eq!([epoch_of("ada", 10), epoch_of("bobby", 10)], [now(10), now(10)]);
+    // Half a day without use: the book forgets the reservations and then the lineage.
+    assert_eq!(epoch_of("bobby", 20), now(20));
+    assert_eq!(epoch_of("ada", 20), now(20));
+}
+
 #[test]
 fn records_that_make_no_book_are_refused() {
     let snapshot = book().snapshot();
