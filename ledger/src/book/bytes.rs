@@ -46,13 +46,12 @@ impl RowBytes {
         }
     }
 
-    /// Numbers of which most are 0: only the others are written, after a mask that says which.
-    pub(crate) fn put_sparse<const N: usize>(&mut self, values: [u128; N]) {
-        const { assert!(N <= u8::BITS as usize) };
-        let mask = mask(values.map(|value| value != 0));
-        self.put_u8(mask);
-        if mask != 0 {
-            values.into_iter().filter(|value| *value != 0).for_each(|value| self.put_u128(value));
+    /// Numbers that are nearly always all 0: whether they are, and all of them if not.
+    pub(crate) fn put_rare<const N: usize>(&mut self, values: [u128; N]) {
+        let any = values.iter().fold(0, |any, value| any | value) != 0;
+        self.put_u8(u8::from(any));
+        if any {
+            values.into_iter().for_each(|value| self.put_u128(value));
         }
     }
 

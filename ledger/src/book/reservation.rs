@@ -9,7 +9,7 @@ use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
 use crate::ids::{OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
-use crate::unit::{Amounts, Unit};
+use crate::unit::Amounts;
 
 /// A reservation in the book: its row, and what its receipts say of its legs.
 #[derive(Clone, Debug)]
@@ -112,7 +112,11 @@ impl Book {
 }
 
 fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
-    out.put_options(Unit::ALL.map(|unit| amounts.get(unit)));
+    let mask = amounts.iter().fold(0, |mask, (unit, _)| mask | 1 << unit as u8);
+    out.put_u8(mask);
+    for (_, amount) in amounts.iter() {
+        out.put_u64(amount);
+    }
 }
 
 impl Row for Kept {

@@ -88,28 +88,6 @@ impl Columns {
         moved.iter().any(|column| *column != 0) || self.overdraft_issued != 0 || self.overdraft_repaid != 0
     }
 
-    /// Every column, in the order of [`Columns::named`].
-    pub(crate) fn values(&self) -> [u128; 16] {
-        [
-            self.opening,
-            self.refilled,
-            self.granted,
-            self.corrected,
-            self.shards_back,
-            self.moved_in,
-            self.rule_raise,
-            self.forgiven,
-            self.overdraft_issued,
-            self.available,
-            self.reserved,
-            self.spent,
-            self.to_shards,
-            self.carried_forward,
-            self.forfeited,
-            self.overdraft_repaid,
-        ]
-    }
-
     /// Every column with its name, in one fixed order.
     pub(crate) fn named(&self) -> [(&'static str, u128); 16] {
         [
@@ -235,7 +213,27 @@ pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowByte
 fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_words([pair(account.number, account.legs), account.generation]);
     out.put_options([account.epoch_start_ms]);
-    out.put_wide(account.columns.values());
+    let columns = &account.columns;
+    out.put_wide([
+        columns.refilled,
+        columns.granted,
+        columns.available,
+        columns.reserved,
+        columns.spent,
+        columns.forfeited,
+    ]);
+    out.put_rare([
+        columns.opening,
+        columns.corrected,
+        columns.shards_back,
+        columns.moved_in,
+        columns.rule_raise,
+        columns.forgiven,
+        columns.overdraft_issued,
+        columns.to_shards,
+        columns.carried_forward,
+        columns.overdraft_repaid,
+    ]);
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
@@ -270,7 +268,7 @@ impl Row for Lineage {
             pair(self.epoch_first, self.legs),
             pair(self.kind as u32, u32::from(self.crossed)),
         ]);
-        out.put_sparse([
+        out.put_rare([
             self.debt,
             self.carried_in,
             self.earlier_repaid,
