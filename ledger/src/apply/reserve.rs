@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, LegReceipt, Refusal, State, Tier};
 use crate::apply::invalid;
-use crate::book::{Ask, Book, Found, Kept, Path, PlanVersion, judge, open_lineage};
+use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
@@ -23,11 +23,11 @@ impl Book {
         }
         self.check_fresh(reserve.id)?;
         self.check_ceilings()?;
-        let plan = self.generations.plan().cloned().ok_or_else(no_plan)?;
+        let plan = self.generations.plan().ok_or_else(no_plan)?;
         let generation = self.header.generation;
-        let lent = self.derived.paths.lend(generation, &plan, &reserve.request);
+        let lent = self.derived.paths.lend(generation, plan, &reserve.request);
         let (place, mut path) = lent.ok_or_else(|| no_route(&reserve.request))?;
-        let answer = self.reserve_on(&plan, &mut path, reserve);
+        let answer = self.reserve_on(&mut path, reserve);
         self.derived.paths.give_back(place, path);
         answer
     }
@@ -58,14 +58,12 @@ impl Book {
         }
     }
 
-    fn reserve_on(
-        &mut self,
-        plan: &PlanVersion,
-        path: &mut Path,
-        reserve: &Reserve,
-    ) -> Result<Answer, Refusal> {
-        let route = &plan.published.plan.routes[path.route];
+    fn reserve_on(&mut self, path: &mut Path, reserve: &Reserve) -> Result<Answer, Refusal> {
+        let plan = &self.generations.plan().ok_or_else(no_plan)?.published.plan;
+        let route = &plan.routes[path.route];
         let amounts = check_request(&reserve.request, route)?;
+        let hold_ttl_ms = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
+        let grace_ms = plan.expiring_grace_ms;
         check_legs(path)?;
         let unopened = self.touch_path(path, &amounts)?;
         let tier = self.judge_path(path, &amounts, &unopened)?;
@@ -83,8 +81,8 @@ impl Book {
             legs,
             reserved_at_ms: now_ms,
             reserved_revision: self.header.revision,
-            expires_at_ms: now_ms.saturating_add(reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms)),
-            grace_ms: plan.published.plan.expiring_grace_ms,
+            expires_at_ms: now_ms.saturating_add(hold_ttl_ms),
+            grace_ms,
             operation: None,
             started_at_ms: 0,
             unknown_at_ms: 0,

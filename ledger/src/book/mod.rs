@@ -44,7 +44,7 @@ pub use snapshot::BookSnapshot;
 
 pub(crate) use calendars::Uncovered;
 pub(crate) use derived::Found;
-pub(crate) use generations::{PlanVersion, find_limit};
+pub(crate) use generations::find_limit;
 pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
