@@ -33,8 +33,8 @@ limits:
 /// Commands of an entry, as the proposer makes them under load.
 const ENTRY: usize = 256;
 
-/// Book time between entries. Ended reservations are remembered for 15 s, so that some 64 000 are, and the work
-/// of forgetting is measured with the rest: the book is in its steady state, it does not just grow.
+/// Book time between entries. Ended reservations are remembered for 15 s, so that some 64 000 are: the book is in
+/// its steady state, it does not just grow. Most are forgotten with entries of starts, whose time does not count.
 const STEP_US: u64 = 20_000;
 
 struct Load {
