@@ -23,7 +23,7 @@ pub mod unit;
 mod apply;
 
 pub use answer::{Answer, Receipt, Refusal, Rejection};
-pub use book::{Book, BookSnapshot};
+pub use book::{Book, BookSnapshot, Retained};
 pub use command::{Command, EntryHeader};
 pub use event::{Effect, Event};
 pub use ids::ReservationId;

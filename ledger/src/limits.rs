@@ -29,11 +29,18 @@ pub const DROP_AGAIN_MS: u64 = 24 * 3_600_000;
 /// Admission paths that are kept ready. More are looked up anew; the cache starts again when it is full.
 pub const PATHS_MAX: usize = 65_536;
 
+/// The cache of paths starts again this often: looking all of them up anew takes milliseconds, and what nobody asks
+/// for any more holds some 2 KiB each.
+pub const PATHS_AGE_MS_MAX: u64 = ID_WINDOW_MS;
+
 /// Events that the book keeps.
 pub const EVENTS_KEPT_MAX: usize = 4_096;
 
 /// Plans that the book keeps, besides those that open reservations were admitted under.
 pub const PLANS_KEPT_MAX: usize = 64;
+
+/// Of those, the newest that are left when the rest is dropped.
+pub const PLANS_KEPT_MIN: usize = PLANS_KEPT_MAX / 2;
 
 /// Generations that the book keeps to bring untouched lineages up to date. Past it all lineages are touched and the older ones dropped.
 pub const GENERATIONS_KEPT_MAX: usize = 4_096;

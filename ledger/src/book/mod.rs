@@ -29,6 +29,7 @@ mod quota;
 mod replay;
 mod reservation;
 mod restore;
+mod retained;
 mod slots;
 mod small;
 mod snapshot;
@@ -40,6 +41,7 @@ mod touch;
 #[cfg(test)]
 mod tests;
 
+pub use retained::Retained;
 pub use snapshot::BookSnapshot;
 
 pub(crate) use calendars::Uncovered;

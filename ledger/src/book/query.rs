@@ -16,7 +16,7 @@ impl Book {
     pub fn reservation(&self, id: ReservationId, at_ms: u64) -> Option<Receipt> {
         match self.find(id)? {
             Found::Reservation(slot) => {
-                Some(self.receipt(self.reservations.get(slot), at_ms.max(self.header.clock_ms)))
+                Some(self.reservations.get(slot).receipt(at_ms.max(self.header.clock_ms)))
             }
             Found::Tombstone(_) => None,
         }

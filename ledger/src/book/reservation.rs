@@ -33,6 +33,32 @@ impl DerefMut for Kept {
     }
 }
 
+impl Kept {
+    /// The receipt of a reservation, with its state at an instant.
+    pub(crate) fn receipt(&self, at_ms: u64) -> Receipt {
+        let ended = self.ended.as_deref();
+        Receipt {
+            id: self.id,
+            state: self.state_at(at_ms),
+            subject: Arc::clone(&self.subject),
+            request_digest: self.request_digest,
+            generation: self.generation,
+            tier: self.tier,
+            reserved: self.reserved,
+            legs: Arc::clone(&self.leg_receipts),
+            reserved_at_ms: self.reserved_at_ms,
+            reserved_revision: self.reserved_revision,
+            expires_at_ms: self.expires_at_ms,
+            operation: self.operation.clone(),
+            started_at_ms: (self.started_at_ms != 0).then_some(self.started_at_ms),
+            actual: ended.filter(|ended| !ended.actual.is_empty()).map(|ended| ended.actual),
+            ended_at_ms: ended.map(|ended| ended.at_ms),
+            ended_revision: ended.map(|ended| ended.revision),
+            debt: ended.map(|ended| ended.debt).unwrap_or_default(),
+        }
+    }
+}
+
 impl ReservationRow {
     /// The state at an instant, whether or not a timer has come first.
     pub(crate) fn state_at(&self, at_ms: u64) -> State {
@@ -82,32 +108,8 @@ impl Book {
         }
     }
 
-    /// The receipt of a reservation, with its state at an instant.
-    pub(crate) fn receipt(&self, row: &Kept, at_ms: u64) -> Receipt {
-        let ended = row.ended.as_deref();
-        Receipt {
-            id: row.id,
-            state: row.state_at(at_ms),
-            subject: Arc::clone(&row.subject),
-            request_digest: row.request_digest,
-            generation: row.generation,
-            tier: row.tier,
-            reserved: row.reserved,
-            legs: Arc::clone(&row.leg_receipts),
-            reserved_at_ms: row.reserved_at_ms,
-            reserved_revision: row.reserved_revision,
-            expires_at_ms: row.expires_at_ms,
-            operation: row.operation.clone(),
-            started_at_ms: (row.started_at_ms != 0).then_some(row.started_at_ms),
-            actual: ended.filter(|ended| !ended.actual.is_empty()).map(|ended| ended.actual),
-            ended_at_ms: ended.map(|ended| ended.at_ms),
-            ended_revision: ended.map(|ended| ended.revision),
-            debt: ended.map(|ended| ended.debt).unwrap_or_default(),
-        }
-    }
-
     pub(crate) fn receipt_of(&self, slot: u32) -> Arc<Receipt> {
-        Arc::new(self.receipt(self.reservations.get(slot), self.header.clock_ms))
+        Arc::new(self.reservations.get(slot).receipt(self.header.clock_ms))
     }
 }
 

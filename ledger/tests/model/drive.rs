@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdfast_ledger::command::{Command, EntryHeader, EpochBounds};
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Calendar;
-use holdfast_ledger::{Answer, Book, Refusal};
+use holdfast_ledger::{Answer, Book, Effect, Refusal};
 
 use crate::compare::{compare_answer, compare_quotas, sketch_of};
 use crate::epochs::{BEGIN_MS, bounds_until};
@@ -65,6 +65,8 @@ struct Run<'s> {
     follower: Book,
     model: Model,
     answers: Vec<Answer>,
+    /// What a history index that lost nothing was told, with the revision of each.
+    told: Vec<(u64, Effect)>,
     index: u64,
     stamp_ms: u64,
 }
@@ -72,8 +74,8 @@ struct Run<'s> {
 impl<'s> Run<'s> {
     fn new(script: &'s Script, tamper: Option<Tamper>) -> Self {
         let (book, twin, follower) = (Book::new(), Book::new(), Book::new());
-        let model = Model::default();
-        Run { script, tamper, book, twin, follower, model, answers: Vec::new(), index: 0, stamp_ms: BEGIN_MS }
+        let (model, answers, told) = (Model::default(), Vec::new(), Vec::new());
+        Run { script, tamper, book, twin, follower, model, answers, told, index: 0, stamp_ms: BEGIN_MS }
     }
 
     fn entry(&mut self, steps: &[Step], first: usize) -> Result<(), Difference> {
@@ -120,6 +122,12 @@ impl<'s> Run<'s> {
         self.twin.end_entry();
         let commands: Vec<Command> = commands.into_iter().flatten().collect();
         self.follower.apply_entry_quietly(&header, &commands);
+        let effects = self.book.drain_effects();
+        if self.follower.drain_effects() != effects {
+            return Err(difference(0, "a book that builds no answers has other effects".to_owned()));
+        }
+        self.told.extend(effects.into_iter().filter_map(with_revision));
+        self.check_retained().map_err(|text| difference(0, text))?;
         if steps.iter().any(|step| step.restores) {
             self.restore().map_err(|text| difference(0, text))?;
         }
@@ -166,13 +174,32 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
+    /// A history index that lost everything is told all that ended or happened since the revision it is told, whether
+    /// the whole or only the newest is asked for.
+    fn check_retained(&mut self) -> Result<(), String> {
+        let frozen = self.twin.snapshot();
+        for records_max in [usize::MAX, 3] {
+            let retained = frozen.retained(records_max);
+            let from = retained.complete_from_revision;
+            let retained: Vec<_> = retained.filter_map(with_revision).collect();
+            if retained.len() > records_max || !retained.is_sorted_by_key(|(revision, _)| *revision) {
+                return Err(format!("too much is retained, or out of order: {retained:#?}"));
+            }
+            for (revision, effect) in self.told.iter().filter(|(revision, _)| *revision >= from) {
+                if !retained.contains(&(*revision, effect.clone())) {
+                    return Err(format!(
+                        "complete from {from}, but this of {revision} is not retained: {effect:#?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Everything that is compared after an entry.
     fn check(&mut self, steps: &[Step]) -> Result<(), String> {
         if self.follower.digest() != self.book.digest() {
             return Err("a book that builds no answers has another digest".to_owned());
-        }
-        if self.follower.drain_effects() != self.book.drain_effects() {
-            return Err("a book that builds no answers has other effects".to_owned());
         }
         if self.book.digest() != self.twin.digest() {
             return Err("book and restored twin have different digests".to_owned());
@@ -223,6 +250,16 @@ impl<'s> Run<'s> {
             _ => Err(format!("at {at_ms} the book has {id} as {found:#?}\nand the model as {wanted:#?}")),
         }
     }
+}
+
+/// Statements have no revision and are not retained.
+fn with_revision(effect: Effect) -> Option<(u64, Effect)> {
+    let revision = match &effect {
+        Effect::Ended(receipt) => receipt.ended_revision?,
+        Effect::Event(event) => event.revision,
+        Effect::Statement(_) => return None,
+    };
+    Some((revision, effect))
 }
 
 fn check_preview(previewed: Option<&Refusal>, answer: &Answer) -> Result<(), String> {
