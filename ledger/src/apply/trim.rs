@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::book::{Book, hash_plan, hash_tenant};
-use crate::limits::{GENERATIONS_KEPT_MAX, PLANS_KEPT_MAX};
+use crate::limits::{GENERATIONS_KEPT_MAX, PLANS_KEPT_MAX, PLANS_KEPT_MIN};
 
 impl Book {
     /// Once too many generations are kept: touches every lineage, so that none needs an old one, and drops
@@ -17,6 +17,7 @@ impl Book {
         self.touch_all();
         self.drop_plans();
         self.drop_tenant_versions();
+        self.prune_calendars();
     }
 
     fn has_too_many_plans(&self) -> bool {
@@ -33,7 +34,7 @@ impl Book {
 
     fn drop_plans(&mut self) {
         let in_use = self.plans_in_use();
-        let first_kept = self.generations.plans.len().saturating_sub(PLANS_KEPT_MAX / 2);
+        let first_kept = self.generations.plans.len().saturating_sub(PLANS_KEPT_MIN);
         let mut kept = Vec::new();
         for (place, plan) in std::mem::take(&mut self.generations.plans).into_iter().enumerate() {
             if place >= first_kept || in_use.contains(&plan.published.generation) {

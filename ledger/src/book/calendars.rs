@@ -1,11 +1,45 @@
 //! The bounds of accounting epochs. Those of a time zone come from the leader with the entries; those of
 //! plain seconds are arithmetic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::book::Book;
+use crate::book::small::hash_calendar;
 use crate::command::EpochBounds;
 use crate::plan::{Calendar, Period};
+
+impl Book {
+    /// Drops bounds that nothing which is kept can ask for: of a lineage, those before its running epoch; of one that
+    /// was never seen, those before the oldest plan, where its replay would begin. And calendars that no plan which is
+    /// kept has, and no lineage.
+    pub(crate) fn prune_calendars(&mut self) {
+        let plans = self.generations.plans.iter().map(|plan| &plan.published);
+        let oldest_ms = plans.clone().map(|plan| plan.published_at_ms).min().unwrap_or(0);
+        let mut used: BTreeSet<Arc<Calendar>> = plans.flat_map(|plan| plan.plan.calendars()).collect();
+        let mut needed_ms = oldest_ms;
+        for (_, lineage) in self.lineages.iter() {
+            used.extend(lineage.calendar().cloned());
+            // A rule that changed may have left an epoch that ends within one of its calendar.
+            needed_ms = needed_ms.min(lineage.replayed_ms).min(lineage.epoch_end_ms.unwrap_or(u64::MAX));
+        }
+        let mut sum = self.small_sum;
+        self.calendars.rows.retain(|calendar, bounds_ms| {
+            sum = sum.wrapping_sub(hash_calendar(calendar, bounds_ms));
+            // The epoch that the instant lies in is whole.
+            let first = bounds_ms.partition_point(|bound| *bound <= needed_ms).saturating_sub(1);
+            if first > 0 {
+                Arc::make_mut(bounds_ms).drain(..first);
+            }
+            let kept = used.contains(calendar);
+            if kept {
+                sum = sum.wrapping_add(hash_calendar(calendar, bounds_ms));
+            }
+            kept
+        });
+        self.small_sum = sum;
+    }
+}
 
 /// A calendar's bounds are not known at a time that was needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

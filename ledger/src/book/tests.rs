@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::book::Book;
 use crate::book::lineage::take;
-use crate::command::{Command, EntryHeader, PublishPlan, Release, Request, Reserve, SetTenant};
+use crate::command::{Command, EntryHeader, EpochBounds, PublishPlan, Release, Request, Reserve, SetTenant};
+use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::limits::{GENERATIONS_KEPT_MAX, PLANS_KEPT_MAX};
-use crate::plan::{Override, Plan, TenantRecord};
+use crate::plan::{Calendar, Override, Plan, TenantRecord};
 use crate::query::ViolatedRule;
 use crate::record::{Columns, Lineage, Record, RestoreError};
 use crate::unit::{Amounts, Unit};
@@ -344,4 +345,103 @@ fn old_generations_are_dropped_but_not_those_in_use() {
     assert!(matches!(entry(&mut book, NOW_MS, reserve(2, 12)), crate::Answer::Refused(_)));
     assert!(matches!(entry(&mut book, NOW_MS, reserve(3, 11)), crate::Answer::Reservation(_)));
     assert!(matches!(entry(&mut book, NOW_MS, release(1)), crate::Answer::Reservation(_)));
+}
+
+/// The plan with a total that rolls over each day.
+fn daily(limit: u64, window_s: u64) -> String {
+    let daily = format!("period: {{ limit: {limit}, every: day, carry_over: 150 }}");
+    let window = format!("schema: admissionBudget.v1\nid_window: {window_s}s");
+    PLAN.replace("period: { limit: 100, every: 1h }", &daily).replace("schema: admissionBudget.v1", &window)
+}
+
+/// Publishes at an instant; the leader brings the bounds of the days along.
+fn publish_at(book: &mut Book, stamp_ms: u64, document: &str) {
+    let plan = Arc::new(Plan::parse(document).unwrap());
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: document.into(),
+        plan: Arc::clone(&plan),
+        actor: "test".parse().unwrap(),
+    });
+    let day = |ms: u64| ms / DAY_MS * DAY_MS;
+    let bounds = |calendar: Arc<Calendar>| {
+        let known = book.calendars.known_until_ms(&calendar);
+        let from = known.map_or(day(stamp_ms), |known| known - DAY_MS);
+        let bounds_ms = (from..=day(stamp_ms) + 2 * DAY_MS).step_by(DAY_MS as usize).collect();
+        EpochBounds { calendar, bounds_ms }
+    };
+    let calendars = plan.calendars().into_iter().filter(|calendar| calendar.period.wants_bounds());
+    let epoch_bounds = calendars.map(bounds).collect();
+    let header = EntryHeader { index: book.applied().0 + 1, term: 1, stamp_ms, epoch_bounds };
+    let answer = book.apply_entry(&header, &[publish]).remove(0);
+    assert!(matches!(answer, crate::Answer::Published { changed: true, .. }), "{answer:?}");
+}
+
+const DAY_MS: u64 = 24 * 3_600_000;
+
+/// Bounds go once neither a lineage nor the replay of one that was never seen can ask for them; nothing else changes.
+#[test]
+fn bounds_that_nothing_can_need_are_pruned() {
+    let mut book = Book::new();
+    let of = |book: &Book, tenant: &str| book.quota(&tenant.parse().unwrap(), None, book.clock_ms() + DAY_MS);
+    for day in 0..300 {
+        publish_at(&mut book, NOW_MS + day * DAY_MS, &daily(100 + day % 7, 900));
+        if day == 150 {
+            let id = ReservationId::from_parts(book.clock_ms(), 1);
+            let Command::Reserve(mut used) = reserve(1, 40) else { unreachable!() };
+            used.id = id;
+            let at_ms = book.clock_ms();
+            let answer = entry(&mut book, at_ms, Command::Reserve(used));
+            assert!(matches!(answer, crate::Answer::Reservation(_)), "{answer:?}");
+        }
+        let before = [of(&book, "acme"), of(&book, "never")];
+        let held_before = book.calendars.rows.values().map(|bounds| bounds.len()).max();
+        assert!(held_before <= Some(PLANS_KEPT_MAX + 4), "{held_before:?} bounds on day {day}");
+        let digest = book.digest();
+        book.prune_calendars();
+        assert_eq!([of(&book, "acme"), of(&book, "never")], before, "day {day}");
+        let restored = Book::restore(book.snapshot().records()).unwrap();
+        assert_eq!(restored.digest(), book.digest(), "day {day}");
+        assert!(
+            day != 20 || digest == book.digest(),
+            "while the first plan is kept, everything may be needed"
+        );
+    }
+    // Without the limit nothing has days any more, once the plans that had it are gone, and its lineage.
+    for round in 0..2 * PLANS_KEPT_MAX as u64 {
+        let at_ms = NOW_MS + (400 + round) * DAY_MS;
+        publish_at(&mut book, at_ms, &PLAN.replace("limit: 100", &format!("limit: {}", 100 + round)));
+    }
+    assert!(book.calendars.rows.keys().all(|calendar| !calendar.period.wants_bounds()));
+    assert!(book.audit().ok);
+}
+
+/// Plans that were dropped may have had a shorter window than those that are kept.
+#[test]
+fn what_is_retained_is_complete_although_plans_are_missing() {
+    let mut book = Book::new();
+    publish_at(&mut book, NOW_MS, &daily(100, 900));
+    entry(&mut book, NOW_MS, reserve(1, 1));
+    publish_at(&mut book, NOW_MS, &daily(101, 10));
+    entry(&mut book, NOW_MS, reserve(2, 1));
+    entry(&mut book, NOW_MS, release(2));
+    let ended = book.revision();
+    assert_eq!(book.snapshot().retained(9).complete_from_revision, 1);
+    // From here on the id of the one that ended is too old to be taken anew, so that it may be forgotten.
+    let later_ms = NOW_MS + 12_000;
+    entry(&mut book, later_ms, Command::Tick);
+    // The first plan stays, since a reservation under it is open; the second goes.
+    for round in 0..2 * PLANS_KEPT_MAX as u64 {
+        publish_at(&mut book, later_ms, &daily(200 + round, 900));
+    }
+    assert_eq!(book.plans().next().unwrap().generation, 1);
+    let frozen = book.snapshot();
+    let retained = frozen.retained(usize::MAX);
+    assert!(retained.complete_from_revision <= ended);
+    assert!(retained.filter(|effect| matches!(effect, Effect::Ended(_))).count() == 1);
+    entry(&mut book, NOW_MS + 20_000, Command::Tick);
+    let frozen = book.snapshot();
+    let retained = frozen.retained(usize::MAX);
+    assert!(retained.complete_from_revision > ended, "{retained:?}");
+    assert!(retained.filter(|effect| matches!(effect, Effect::Ended(_))).count() == 0);
 }
