@@ -172,9 +172,22 @@ impl Derived {
         self.closed.insert_unique(hash(slot), slot, |slot| hash(*slot));
     }
 
-    pub(crate) fn remove_closed(&mut self, lineage: u32, account: u32, slot: u32) {
+    /// Takes a closed account out of the index. Call it while the row still stands.
+    pub(crate) fn remove_closed(
+        &mut self,
+        closed: &Table<ClosedAccount>,
+        lineage: u32,
+        account: u32,
+        slot: u32,
+    ) {
         if let Ok(place) = self.closed.find_entry(hash_pair(lineage, account), |known| *known == slot) {
             place.remove();
+        }
+        if self.closed.len() * 4 < self.closed.capacity() {
+            self.closed.shrink_to(self.closed.len() * 2, |slot| {
+                let row = closed.get(*slot);
+                hash_pair(row.lineage, row.account.number)
+            });
         }
     }
 }

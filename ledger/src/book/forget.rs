@@ -63,7 +63,7 @@ impl Book {
         if account.legs > 0 {
             return;
         }
-        self.derived.remove_closed(leg.lineage, leg.account, slot);
+        self.derived.remove_closed(&self.closed, leg.lineage, leg.account, slot);
         let closed = self.closed.remove(slot);
         let row = self.lineages.get_mut(leg.lineage);
         let of_epoch = row.is_of_epoch(leg.account);

@@ -11,7 +11,7 @@ use crate::book::generations::PlanVersion;
 use crate::book::hash::hash_names;
 use crate::command::Request;
 use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
-use crate::limits::PATHS_MAX;
+use crate::limits::{PATHS_AGE_MS_MAX, PATHS_MAX};
 use crate::plan::{Level, Limit};
 use crate::record::{Lane, Leg, LineageKey, Subject};
 use crate::unit::Unit;
@@ -107,9 +107,19 @@ pub(crate) struct Paths {
     generation: u64,
     places: HashTable<u32>,
     entries: Vec<Entry>,
+    /// When it starts again next, ms.
+    stale_ms: u64,
 }
 
 impl Paths {
+    /// Starts again now and then, so that it holds what is asked for now and not what once was.
+    pub(crate) fn age(&mut self, now_ms: u64) {
+        if now_ms >= self.stale_ms {
+            self.stale_ms = now_ms.saturating_add(PATHS_AGE_MS_MAX);
+            self.clear();
+        }
+    }
+
     /// Lends the path of a request; give it back with [`Paths::give_back`]. `None`: no route fits.
     pub(crate) fn lend(
         &mut self,

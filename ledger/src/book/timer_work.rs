@@ -19,6 +19,7 @@ impl Book {
     pub(crate) fn do_timer_work(&mut self) {
         self.derived.work = TimerWork::default();
         let now_ms = self.header.clock_ms;
+        self.derived.paths.age(now_ms);
         let reservations = &self.reservations;
         let due = self.derived.reservation_timers.take_due(now_ms, TIMERS_PER_ENTRY_MAX, |slot, due_ms| {
             reservations.find(slot).filter(|row| row.due_ms() == Some(due_ms)).map(|row| row.id)
