@@ -118,7 +118,14 @@ impl<R: AsyncRuntime> RaftLogReader<TypeConfig<R>> for LogStore<R> {
     }
 
     async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<RaftEntry>, io::Error> {
-        self.log.read_limited(start..end, APPEND_BYTES_MAX)?.into_iter().map(from_record).collect()
+        let found = self.log.read_limited(start..end, APPEND_BYTES_MAX)?;
+        // A stream to a follower that was away may go on where it was while the log is purged beyond. With nothing
+        // to send openraft says so, and is told to send a snapshot; the entries behind the hole it would send as if
+        // there were none.
+        if found.first().is_some_and(|first| first.index() != start) {
+            return Ok(Vec::new());
+        }
+        found.into_iter().map(from_record).collect()
     }
 }
 
@@ -168,5 +175,38 @@ impl<R: AsyncRuntime> RaftLogStorage<TypeConfig<R>> for LogStore<R> {
     async fn purge(&mut self, upto: RaftLogId) -> Result<(), io::Error> {
         // Nothing waits for space to come back; the purge point goes to disk with the next group.
         self.log.purge(position(&upto), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use openraft_rt_sim::SimRuntime;
+
+    use super::*;
+    use crate::storage::SimDisk;
+    use crate::storage::log::LogConfig;
+
+    /// openraft sends what it is given right behind what the follower has, without a look (in release builds).
+    #[test]
+    fn a_read_for_replication_never_begins_behind_a_hole() {
+        let (log, mut worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
+        let at = |index| LogPosition { term: 1, leader_node: 0, index };
+        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
+        log.append((0..10).map(entry).collect(), None).unwrap();
+        log.purge(at(4), None).unwrap();
+        worker.run_once().unwrap();
+        let mut store = LogStore::<SimRuntime>::new(log);
+        let mut read = |start, end| {
+            let found = SimRuntime::with_seed(0).block_on(store.limited_get_log_entries(start, end));
+            found.unwrap().iter().map(|entry| entry.log_id.index).collect::<Vec<_>>()
+        };
+        assert_eq!(read(5, 8), [5, 6, 7]);
+        assert_eq!(read(4, 8), [0; 0]);
+        assert_eq!(read(0, 8), [0; 0]);
+        worker.close().unwrap();
     }
 }

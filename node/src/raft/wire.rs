@@ -135,10 +135,16 @@ pub(super) fn encode_append<R: AsyncRuntime>(
 pub(super) fn decode_append<R: AsyncRuntime>(
     wire: v1::AppendEntriesRequest,
 ) -> Result<AppendEntriesRequest<TypeConfig<R>>, PeerError> {
+    let prev_log_id = wire.prev_log_id.map(decode_log_id);
+    let entries: Vec<_> = wire.entries.into_iter().map(decode_entry).collect::<Result<_, _>>()?;
+    let first = prev_log_id.as_ref().map_or(0, |prev| prev.index + 1);
+    if entries.iter().zip(first..).any(|(entry, index)| entry.log_id.index != index) {
+        return Err(PeerError::Malformed("the entries do not follow prev_log_id without a hole".into()));
+    }
     Ok(AppendEntriesRequest {
         vote: decode_vote(wire.vote)?,
-        prev_log_id: wire.prev_log_id.map(decode_log_id),
-        entries: wire.entries.into_iter().map(decode_entry).collect::<Result<_, _>>()?,
+        prev_log_id,
+        entries,
         leader_commit: wire.leader_commit.map(decode_log_id),
     })
 }
@@ -332,5 +338,19 @@ mod tests {
         let unknown_voter =
             v1::Membership { configs: vec![v1::VoterSet { ids: vec![9] }], nodes: Vec::new() };
         assert!(decode_membership(unknown_voter).is_err());
+        let at = |index| Some(v1::LogId { term: 1, index });
+        let entry =
+            |index| v1::Entry { id: at(index), payload: Some(v1::entry::Payload::Blank(v1::Blank {})) };
+        let append = |entries| v1::AppendEntriesRequest {
+            vote: Some(v1::BallotVote { term: 1, node_id: 1, committed: true }),
+            prev_log_id: at(4),
+            entries,
+            ..Default::default()
+        };
+        let decode = decode_append::<openraft_rt_sim::SimRuntime>;
+        assert_eq!(decode(append(vec![entry(5), entry(6)])).unwrap().entries.len(), 2);
+        for hole in [vec![entry(6)], vec![entry(5), entry(7)], vec![entry(4)]] {
+            assert!(decode(append(hole)).unwrap_err().to_string().contains("without a hole"));
+        }
     }
 }

@@ -84,6 +84,11 @@ impl Links for Wires {
 
 /// A cluster of three that is not founded yet, and its wires.
 pub fn three(seed: u64) -> (Sim, Arc<Wires>) {
+    of(&[1, 2, 3], seed)
+}
+
+/// A cluster that is not founded yet, and its wires.
+pub fn of(ids: &[u64], seed: u64) -> (Sim, Arc<Wires>) {
     let wires = Wires::new(seed);
     let random = Mutex::new(SmallRng::seed_from_u64(seed ^ 0x5eed));
     let disks = wires.clone();
@@ -93,7 +98,7 @@ pub fn three(seed: u64) -> (Sim, Arc<Wires>) {
         }
         Duration::from_micros(random.lock().unwrap().random_range(300..3_000))
     });
-    (Cluster::new(&[1, 2, 3], RaftSettings::for_tests(), wires.clone(), latency), wires)
+    (Cluster::new(ids, RaftSettings::for_tests(), wires.clone(), latency), wires)
 }
 
 /// A founded cluster of three with a leader that everybody follows.

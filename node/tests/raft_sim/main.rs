@@ -9,5 +9,6 @@ mod peers;
 mod plans;
 mod reads;
 mod restarts;
+mod snapshot_crashes;
 mod snapshots;
 mod stops;

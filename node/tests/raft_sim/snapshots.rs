@@ -6,7 +6,7 @@ use holdfast_node::storage::sim_disk::Loss;
 use crate::harness::{SOON, Sim, converged, founded, put_acked, run, settled};
 
 /// Lets every node take a snapshot of what it has applied and purge its log behind it.
-async fn snapshot_all(sim: &Sim) {
+pub async fn snapshot_all(sim: &Sim) {
     let applied = sim.nodes().map(|(_, node)| node.status().applied_index.unwrap()).min().unwrap();
     for (_, node) in sim.nodes() {
         node.begin_snapshot().await;
