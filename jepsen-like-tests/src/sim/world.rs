@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Sim;
 use super::clock::{SimClock, since_us};
-use super::lazy_disk::LazyDisk;
+use super::lazy_disk::lazy_disk;
 use super::links::SimLinks;
 use super::tap::{Applied, Tap};
 use crate::applied::NodeApplied;
@@ -227,7 +227,7 @@ impl World {
             settings,
             log: LogConfig { segment_bytes: 64 << 10, ..LogConfig::default() },
             disk: match self.options.mutant {
-                Some(Mutant::AckBeforeSync) => Arc::new(LazyDisk(disk)),
+                Some(Mutant::AckBeforeSync) => Arc::new(lazy_disk(disk)),
                 _ => disk,
             },
             transport: self.network.plug_in(node),

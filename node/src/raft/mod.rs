@@ -30,7 +30,6 @@ mod start;
 mod state_machine;
 pub mod status;
 mod sync;
-mod timed_disk;
 pub mod transport;
 mod types;
 mod watch;

@@ -23,16 +23,15 @@ use super::shared::{Patience, RaftNode, Shared};
 use super::snapshot::{Offload, SnapshotFiles};
 use super::state_machine::StateMachine;
 use super::sync::{SyncDrive, Syncing};
-use super::timed_disk::TimedDisk;
 use super::transport::Transport;
 use super::types::{GROUP, Member, NodeId};
 use super::watch::{watch_core, watch_snapshots};
 use crate::clock::{Clock, ClockBounds, StampClock};
 use crate::propose::{Batcher, Proposer};
 use crate::replica::{EffectSink, Replica};
-use crate::storage::Disk;
 use crate::storage::log::{Log, LogConfig, LogOpenError};
 use crate::storage::snapshot::{SnapshotError, SnapshotStore};
+use crate::storage::{Disk, SyncedBy};
 use crate::timers::Timers;
 
 /// How a node comes to its cluster.
@@ -136,7 +135,13 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     tracing::info!("this is {identity}");
 
     let metrics = Arc::new(Metrics::new(ticker::<R>()));
-    let timed = Arc::new(TimedDisk { disk: disk.clone(), metrics: metrics.clone() });
+    let timing = metrics.clone();
+    let timed = Arc::new(SyncedBy::new(disk.clone(), move |_, file| {
+        let began = timing.begin();
+        let result = file.sync();
+        timing.sync_us.record(timing.since(began));
+        result
+    }));
     let (log, worker) = Log::open(timed, LogConfig { group: GROUP, ..log_config })?;
     let syncing = Syncing::<R>::start(&log, worker, &sync)?;
     let files = Arc::new(SnapshotFiles::open(SnapshotStore::open(disk.clone())?)?);

@@ -19,9 +19,11 @@ pub mod log;
 mod real_disk;
 pub mod sim_disk;
 pub mod snapshot;
+mod synced_by;
 
 pub use disk::{Disk, DiskFile};
 pub use identity::{Identity, IdentityError};
 pub use lock::{DirectoryLock, LockError};
 pub use real_disk::RealDisk;
 pub use sim_disk::SimDisk;
+pub use synced_by::{SyncFile, SyncedBy};

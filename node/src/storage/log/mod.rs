@@ -19,6 +19,7 @@ mod record;
 mod recover;
 mod replay;
 mod segment;
+mod spans;
 mod state;
 mod thread;
 mod types;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::record::{Record, decode_all};
-use super::segment::Span;
+use super::spans::Span;
 use super::types::LogEntry;
 use super::{Shared, frame};
 use crate::storage::disk::read_up_to;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::error::LogOpenError;
 use super::frame::{self, NoFrame};
 use super::replay::{Placed, Replay};
-use super::segment::{self, CREATED, CREATED_TEXT, DIR, Segment, number_of};
+use super::segment::{self, CREATED, CREATED_TEXT, DIR, Head, Kept, Segment, create, number_of};
 use super::state::State;
 use super::types::{LogBounds, LogConfig, LogStats};
-use super::worker::{Head, Kept, Start, create};
+use super::worker::Start;
 use crate::storage::disk::{Disk, DiskFile};
 use crate::storage::limits::{
     LOG_ENTRY_PAYLOAD_BYTES_MAX, LOG_FRAME_PAYLOAD_BYTES, LOG_SEGMENT_FILE_BYTES_MAX,

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::record::{Record, decode_all};
-use super::segment::{Segment, Span};
+use super::segment::{Head, Segment};
+use super::spans::{Span, purge_spans, truncate_spans};
 use super::types::committed_within;
-use super::worker::{Head, purge_spans, truncate_spans};
 
 /// The state built up so far.
 #[derive(Default)]

@@ -1,8 +1,12 @@
 //! One file of the log.
 
+use std::io;
 use std::sync::Arc;
 
-use crate::storage::disk::DiskFile;
+use super::frame;
+use super::record::Record;
+use super::types::{LogPosition, LogVote};
+use crate::storage::disk::{Disk, DiskFile};
 
 /// The log's directory.
 pub(super) const DIR: &str = "log";
@@ -36,15 +40,48 @@ pub(super) fn number_of(name: &str) -> Option<u64> {
     (digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-/// Where the entries of one frame are.
-#[derive(Clone)]
-pub(super) struct Span {
-    /// Index of the first entry that counts.
-    pub(super) first: u64,
-    /// Index after the last one that counts.
-    pub(super) end: u64,
+/// A segment and what is in it.
+pub(super) struct Kept {
     pub(super) segment: Arc<Segment>,
-    pub(super) offset: u32,
-    /// Bytes of the whole frame.
-    pub(super) length: u32,
+    /// The highest index of any entry in it.
+    pub(super) highest: Option<u64>,
+    /// Bytes written to it.
+    pub(super) bytes: u64,
+}
+
+/// What each segment repeats at its head: the state that older segments, once deleted, would have told.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    pub(super) vote: Option<LogVote>,
+    pub(super) purged: Option<LogPosition>,
+    pub(super) committed: Option<LogPosition>,
+    pub(super) last: Option<LogPosition>,
+}
+
+/// Makes a segment with its head, durably. Returns it and its length.
+pub(super) fn create(
+    disk: &dyn Disk,
+    number: u64,
+    seq: u64,
+    group: u64,
+    head: &Head,
+) -> io::Result<(Arc<Segment>, u64)> {
+    let mut buffer = Vec::new();
+    let start = frame::open(&mut buffer);
+    Record::SegmentHead { number, last: head.last }.encode(&mut buffer);
+    if let Some(vote) = head.vote {
+        Record::Vote(vote).encode(&mut buffer);
+    }
+    if let Some(purged) = head.purged {
+        Record::Purge(purged).encode(&mut buffer);
+    }
+    if head.committed.is_some() {
+        Record::Committed(head.committed).encode(&mut buffer);
+    }
+    frame::close(&mut buffer, start, seq, group, seq - 1);
+    let file = disk.create(&path(number))?;
+    file.write_at(0, &buffer)?;
+    file.sync()?;
+    disk.sync_dir(DIR)?;
+    Ok((Arc::new(Segment { number, file }), buffer.len() as u64))
 }

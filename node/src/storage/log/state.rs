@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::segment::Span;
+use super::spans::Span;
 use super::types::{Done, LogBounds, LogConfig, LogEntry, LogPosition, LogStats, LogVote, committed_within};
 
 /// Something to be written, in the order of the calls.

@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::record::{ENTRY_OVERHEAD_BYTES, Record};
-use super::segment::{self, Segment, Span};
+use super::segment::{self, Head, Kept};
+use super::spans::{Span, SpanChange};
 use super::state::{Group, Op};
-use super::types::{Done, LogConfig, LogPosition, LogVote, committed_within};
+use super::types::{Done, LogConfig, committed_within};
 use super::{Shared, frame};
 use crate::storage::disk::Disk;
 use crate::storage::limits::LOG_FRAME_PAYLOAD_BYTES;
@@ -19,31 +20,6 @@ pub(super) struct Start {
     /// Of the last frame, which is durable.
     pub(super) seq: u64,
     pub(super) head: Head,
-}
-
-/// A segment and what is in it.
-pub(super) struct Kept {
-    pub(super) segment: Arc<Segment>,
-    /// The highest index of any entry in it.
-    pub(super) highest: Option<u64>,
-    /// Bytes written to it.
-    pub(super) bytes: u64,
-}
-
-/// What each segment repeats at its head: the state that older segments, once deleted, would have told.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Head {
-    pub(super) vote: Option<LogVote>,
-    pub(super) purged: Option<LogPosition>,
-    pub(super) committed: Option<LogPosition>,
-    pub(super) last: Option<LogPosition>,
-}
-
-/// A change to the shared spans, in the order of the stream.
-enum SpanChange {
-    Add(Span),
-    Truncate(Option<u64>),
-    Purge(u64),
 }
 
 /// Writes the log's queue. Exactly one exists for a log; drive it from one place.
@@ -283,7 +259,7 @@ impl SyncWorker {
     fn publish(&mut self, ticket: Option<u64>) {
         let mut state = self.shared.lock();
         for change in self.changes.drain(..) {
-            apply(&mut state.spans, change);
+            change.apply(&mut state.spans);
         }
         state.stats.segments = self.segments.len() as u64;
         state.stats.bytes = self.segments.iter().map(|kept| kept.bytes).sum();
@@ -317,7 +293,7 @@ impl SyncWorker {
         self.synced_seq = self.seq;
         let number = self.current()?.segment.number + 1;
         let (segment, bytes) =
-            create(self.disk.as_ref(), number, self.seq + 1, self.config.group, &self.head)?;
+            segment::create(self.disk.as_ref(), number, self.seq + 1, self.config.group, &self.head)?;
         self.segments.push_back(Kept { segment, highest: None, bytes });
         self.seq += 1;
         self.synced_seq = self.seq;
@@ -355,61 +331,4 @@ impl Drop for SyncWorker {
         drop(state);
         self.fail(&gone);
     }
-}
-
-fn apply(spans: &mut VecDeque<Span>, change: SpanChange) {
-    match change {
-        SpanChange::Add(span) => spans.push_back(span),
-        SpanChange::Truncate(keep) => truncate_spans(spans, keep),
-        SpanChange::Purge(upto) => purge_spans(spans, upto),
-    }
-}
-
-/// Forgets entries after `keep`.
-pub(super) fn truncate_spans(spans: &mut VecDeque<Span>, keep: Option<u64>) {
-    let end = keep.map_or(0, |keep| keep + 1);
-    while spans.back().is_some_and(|span| span.first >= end) {
-        spans.pop_back();
-    }
-    if let Some(span) = spans.back_mut() {
-        span.end = span.end.min(end);
-    }
-}
-
-/// Forgets entries up to `upto`.
-pub(super) fn purge_spans(spans: &mut VecDeque<Span>, upto: u64) {
-    while spans.front().is_some_and(|span| span.end <= upto + 1) {
-        spans.pop_front();
-    }
-    if let Some(span) = spans.front_mut() {
-        span.first = span.first.max(upto + 1);
-    }
-}
-
-/// Makes a segment with its head, durably. Returns it and its length.
-pub(super) fn create(
-    disk: &dyn Disk,
-    number: u64,
-    seq: u64,
-    group: u64,
-    head: &Head,
-) -> io::Result<(Arc<Segment>, u64)> {
-    let mut buffer = Vec::new();
-    let start = frame::open(&mut buffer);
-    Record::SegmentHead { number, last: head.last }.encode(&mut buffer);
-    if let Some(vote) = head.vote {
-        Record::Vote(vote).encode(&mut buffer);
-    }
-    if let Some(purged) = head.purged {
-        Record::Purge(purged).encode(&mut buffer);
-    }
-    if head.committed.is_some() {
-        Record::Committed(head.committed).encode(&mut buffer);
-    }
-    frame::close(&mut buffer, start, seq, group, seq - 1);
-    let file = disk.create(&segment::path(number))?;
-    file.write_at(0, &buffer)?;
-    file.sync()?;
-    disk.sync_dir(segment::DIR)?;
-    Ok((Arc::new(Segment { number, file }), buffer.len() as u64))
 }
