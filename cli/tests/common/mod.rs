@@ -1,6 +1,8 @@
 //! A real development cluster, and the program that is asked of it.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod node;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, Output, Stdio};
@@ -9,7 +11,12 @@ use serde_json::Value;
 
 /// The program, without what the environment of the tests may say.
 pub fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    program_at(Path::new(env!("CARGO_BIN_EXE_holdfast")))
+}
+
+/// The same, where somebody else finds it.
+pub fn program_at(path: &Path) -> Command {
+    let mut command = Command::new(path);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HOLDFAST_")) {
         command.env_remove(name);
     }

@@ -55,7 +55,11 @@ impl<R> StateMachine<R> {
         let (index, term, size) = (at.index, at.leader_id.term, bytes.len());
         let began = self.metrics.begin();
         let unreadable = |e: EntryError| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("log entry {index} cannot be applied: {e}"))
+            let what = format!(
+                "log entry {index} cannot be applied: {e}. To skip it would make books differ: \
+                 start a program at least as new as the one that wrote it"
+            );
+            io::Error::new(io::ErrorKind::InvalidData, what)
         };
         let (commands, applied) = match answer {
             true => {

@@ -51,7 +51,10 @@ pub(super) async fn watch_core<R: AsyncRuntime>(
     // openraft keeps saying "leader" after its core has died; the closed channel is the only sign.
     let state = changes.borrow_watched().running_state.clone();
     let why = match (log.health(), state) {
-        (Err(error), _) => format!("the log has failed: {error}"),
+        (Err(error), _) => format!(
+            "{error}. Nothing that was acknowledged depends on what could not be written. See to the disk, then \
+             start the node again; if the disk has lost something, replace this member under a new id"
+        ),
         (Ok(()), Err(fatal)) => format!("Raft has stopped: {fatal}"),
         (Ok(()), Ok(())) => "Raft's core has ended".to_owned(),
     };

@@ -105,9 +105,14 @@ fn open(options: &OpenOptions, path: PathBuf) -> io::Result<Arc<dyn DiskFile>> {
     Ok(Arc::new(RealFile { file, path }))
 }
 
-/// Names the file in an error: the system's own text does not.
+/// Names the file in an error: the system's own text does not; and what helps, where that is plain.
 fn at(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let help = match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => " (make room for the data directory)",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{}: {error}{help}", path.display()))
 }
 
 #[derive(Debug)]
