@@ -1,20 +1,21 @@
 //! The history index as the node uses it: the book's effects go in, the entries of the `History` service come out.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use holdfast_ledger::Effect;
 use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::{BookSnapshot, Effect};
 use holdfast_proto::v1;
 use prost::Message;
 
-use crate::replica::{AppliedRecord, EffectSink};
+use crate::replica::{AppliedRecord, BookView, EffectSink};
 use crate::storage::history::{
     HistoryBatch, HistoryConfig, HistoryError, HistoryFeed, HistoryId, HistoryReader, HistoryRecord,
-    HistoryThread, spawn_history,
+    HistoryThread, RETAINED_NUMBER, RetainedPart, TakeRetained, spawn_history,
 };
+use crate::storage::limits::{HISTORY_RETAINED_PART_RECORDS, HISTORY_RETAINED_RECORDS_MAX};
 
 /// The kind of entry that an archived account's statement appears as.
 const STATEMENT: &str = "STATEMENT";
@@ -22,32 +23,36 @@ const STATEMENT: &str = "STATEMENT";
 /// Starts the index in a directory of the machine: what feeds it, what reads it, and its thread.
 ///
 /// # Errors
-/// The directory cannot be made, or no thread started.
+/// No thread could be started.
 pub fn start(
     dir: &Path,
     config: HistoryConfig,
 ) -> std::io::Result<(HistorySink, HistoryReader, HistoryThread)> {
-    let (feed, reader, thread) = spawn_history(dir, config)?;
-    let sink = HistorySink { feed: Arc::new(feed), revision_before: Arc::default() };
-    Ok((sink, reader, thread))
+    let book: Arc<OnceLock<BookView>> = Arc::default();
+    let asked = Arc::clone(&book);
+    let tell = move |take: TakeRetained<'_>| match asked.get() {
+        Some(book) => tell_retained(&book.freeze(), take),
+        None => Ok(()),
+    };
+    let (feed, reader, thread) = spawn_history(dir, config, Box::new(tell))?;
+    Ok((HistorySink { feed, book, revision_before: AtomicU64::new(0) }, reader, thread))
 }
 
 /// Feeds the index from the apply stream, without ever waiting for it.
-#[derive(Clone)]
 pub struct HistorySink {
-    feed: Arc<HistoryFeed>,
+    feed: HistoryFeed,
+    /// What the index asks when it has lost something.
+    book: Arc<OnceLock<BookView>>,
     /// The book's revision before the entry being applied.
-    revision_before: Arc<AtomicU64>,
-}
-
-impl HistorySink {
-    /// Records that were left out because the index was behind or gone.
-    pub fn left_out(&self) -> u64 {
-        self.feed.left_out()
-    }
+    revision_before: AtomicU64,
 }
 
 impl EffectSink for HistorySink {
+    fn attached(&self, book: BookView) {
+        // A sink has one replica.
+        let _ = self.book.set(book);
+    }
+
     fn entry_applied(&self, index: u64, effects: Vec<Effect>) {
         // Encoding takes longer than applying did: the index's thread does it.
         let first_revision = self.revision_before.load(Ordering::Relaxed) + 1;
@@ -60,6 +65,38 @@ impl EffectSink for HistorySink {
 
     fn restored(&self, index: u64) {
         self.feed.start_after(index);
+    }
+}
+
+/// What a frozen book still knows, in parts, the oldest first.
+fn tell_retained(book: &BookSnapshot, take: TakeRetained<'_>) -> Result<(), HistoryError> {
+    let header = book.header();
+    let mut retained = book.retained(HISTORY_RETAINED_RECORDS_MAX);
+    let first_revision = retained.complete_from_revision;
+    let mut first_number = RETAINED_NUMBER;
+    loop {
+        let effects = retained.by_ref().take(HISTORY_RETAINED_PART_RECORDS);
+        let records: Vec<_> = effects.map(|effect| record(&effect, header.revision)).collect();
+        let told = records.len();
+        let is_last = told < HISTORY_RETAINED_PART_RECORDS;
+        let batch = HistoryBatch {
+            since_index: header.index,
+            index: header.index,
+            first_revision,
+            last_revision: header.revision,
+            clock_ms: header.clock_ms,
+            records,
+        };
+        take(RetainedPart { batch, first_number, is_last })?;
+        if is_last {
+            tracing::info!(
+                first_revision,
+                records = told as u32 + first_number - RETAINED_NUMBER,
+                "the history index took what the book remembers"
+            );
+            return Ok(());
+        }
+        first_number += told as u32;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use holdfast_ledger::Effect;
 
-use crate::replica::{AppliedRecord, EffectSink};
+use crate::replica::{AppliedRecord, BookView, EffectSink};
 use crate::storage::applied_log::{AppliedLine, AppliedLog};
 
 /// An [`EffectSink`] that records and passes on.
@@ -22,6 +22,10 @@ impl Recording {
 }
 
 impl EffectSink for Recording {
+    fn attached(&self, book: BookView) {
+        self.next.attached(book);
+    }
+
     fn entry_applied(&self, index: u64, effects: Vec<Effect>) {
         self.next.entry_applied(index, effects);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use holdfast_ledger::{Answer, Book, BookSnapshot, Command, Effect, EntryHeader};
@@ -54,8 +54,21 @@ pub struct AppliedRecord<'a> {
     pub payload: &'a Bytes,
 }
 
+/// A look at a replica's book for whoever cannot hold the replica.
+#[derive(Clone)]
+pub struct BookView(Arc<RwLock<Book>>);
+
+impl BookView {
+    /// A frozen copy of the book between two entries; takes no longer for a large one. As [`Replica::begin_snapshot`].
+    pub fn freeze(&self) -> BookSnapshot {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).snapshot()
+    }
+}
+
 /// Takes what the book says has ended, in order. Called by the apply task: it must not wait.
 pub trait EffectSink: Send + Sync + 'static {
+    /// Called once, before anything else: whose effects they are.
+    fn attached(&self, _book: BookView) {}
     /// Effects of the entry at `index`. Also called, with none, for entries that had no effect.
     fn entry_applied(&self, index: u64, effects: Vec<Effect>);
     /// The book was replaced by a snapshot taken at `index`: what lies between is not going to come.
@@ -76,7 +89,7 @@ impl EffectSink for NoEffects {
 
 /// The book with its readers' side.
 pub struct Replica {
-    book: RwLock<Book>,
+    book: Arc<RwLock<Book>>,
     digests: Mutex<VecDeque<DigestAt>>,
     effects: Box<dyn EffectSink>,
     revision: AtomicU64,
@@ -88,8 +101,10 @@ pub struct Replica {
 impl Replica {
     /// A replica of the empty book.
     pub fn new(effects: Box<dyn EffectSink>) -> Self {
+        let book = Arc::new(RwLock::new(Book::new()));
+        effects.attached(BookView(Arc::clone(&book)));
         let replica = Replica {
-            book: RwLock::new(Book::new()),
+            book,
             digests: Mutex::new(VecDeque::with_capacity(DIGESTS_KEPT)),
             effects,
             revision: AtomicU64::new(0),

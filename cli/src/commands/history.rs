@@ -53,6 +53,7 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
     let mut document = Map::new();
     put_u64(&mut document, "node", answer.node_id);
     put_u64(&mut document, "complete_from_revision", answer.complete_from_revision);
+    put_u64(&mut document, "statements_from_revision", answer.statements_from_revision);
     put_u64(&mut document, "indexed_revision", answer.indexed_revision);
     document.insert("more".into(), answer.more.into());
     document.insert("entries".into(), answer.entries.iter().map(entry_document).collect());
@@ -100,11 +101,19 @@ fn text(answer: &v1::ReadHistoryResponse) -> String {
         let next = answer.entries.last().map_or(0, |entry| entry.revision + 1);
         text.push_str(&format!("more follows: --from {next}\n"));
     }
-    text.push_str(&format!(
-        "index of node {}: complete from revision {} to {}\n",
-        answer.node_id, answer.complete_from_revision, answer.indexed_revision
-    ));
+    text.push_str(&reach(answer));
     text
+}
+
+/// What the index can vouch for.
+fn reach(answer: &v1::ReadHistoryResponse) -> String {
+    let v1::ReadHistoryResponse { node_id, complete_from_revision: from, .. } = *answer;
+    let v1::ReadHistoryResponse { statements_from_revision: statements, indexed_revision: to, .. } = *answer;
+    if from == 0 {
+        return format!("index of node {node_id}: not known to be complete from any revision yet\n");
+    }
+    let later = if statements > from { format!(" (statements from {statements})") } else { String::new() };
+    format!("index of node {node_id}: complete from revision {from}{later} to {to}\n")
 }
 
 fn who(tenant: &str, user: &str) -> String {

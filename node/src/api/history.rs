@@ -60,6 +60,7 @@ impl HistoryService {
         Ok(v1::ReadHistoryResponse {
             node_id: self.cx.node_id,
             complete_from_revision: page.complete_from_revision,
+            statements_from_revision: page.statements_from_revision,
             indexed_revision: page.indexed_revision,
             entries: entries.map_err(|error| unavailable(&error.to_string()))?,
             more: page.more,

@@ -61,6 +61,8 @@ pub struct Sample {
     pub log_syncs: u64,
     /// Records that the history index left out.
     pub history_left_out: u64,
+    /// Times that the history index was dropped and begun anew.
+    pub history_dropped: u64,
     /// What Raft, propose and apply have counted.
     pub counters: CounterSnapshot,
 }
@@ -132,6 +134,7 @@ impl Page<'_> {
         self.counter("clock_faults", "Times that nothing was stamped because of the clock", c.clock_faults)?;
         self.counter("log_syncs", "Syncs of the log to disk", s.log_syncs)?;
         self.counter("history_left_out", "Records that the history index left out", s.history_left_out)?;
+        self.counter("history_dropped", "Times that the history index was begun anew", s.history_dropped)?;
         self.counter("applied_commands", "Commands applied, replayed ones included", c.commands_applied)?;
         self.counter("applied_entries", "Log entries applied", c.entries_applied)?;
         self.counter("applied_bytes", "Payload bytes applied", c.bytes_applied)?;

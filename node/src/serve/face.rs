@@ -69,6 +69,7 @@ impl Face for NodeFace {
             log_unsynced_bytes: status.log.unsynced_bytes,
             log_syncs: status.log.syncs,
             history_left_out: self.cx.history.as_ref().map_or(0, HistoryReader::left_out),
+            history_dropped: self.cx.history.as_ref().map_or(0, HistoryReader::dropped),
             counters: status.counters,
         };
         self.cx.metrics.encode(sample)

@@ -4,6 +4,7 @@ use super::Fatal;
 use super::data::DataDirectory;
 use crate::config::NodeConfig;
 use crate::history;
+use crate::raft::identity::DiskId;
 use crate::replica::{EffectSink, NoEffects};
 use crate::storage::history::{HistoryConfig, HistoryReader, HistoryThread};
 
@@ -14,23 +15,31 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Starts the index in the data directory, and gives what the apply stream feeds.
+    /// Starts the index of the data directory, and gives what the apply stream feeds. Nothing is opened yet.
     pub(super) fn start(
         config: &NodeConfig,
         data: &DataDirectory,
+        disk_id: DiskId,
     ) -> Result<(History, Box<dyn EffectSink>), Fatal> {
         if !config.history.enabled {
             return Ok((History { reader: None, thread: None }, Box::new(NoEffects)));
         }
         let kept = HistoryConfig {
+            disk_id: disk_id.to_bytes(),
             retention_ms: config.history.retention_ms,
             queue_max: usize::try_from(config.history.queue_max).unwrap_or(usize::MAX),
             ..HistoryConfig::default()
         };
-        let (sink, reader, thread) = history::start(&data.path().join("history"), kept).map_err(|error| {
-            Fatal::Data { directory: data.path().display().to_string(), problem: error.to_string() }
-        })?;
+        let (sink, reader, thread) =
+            history::start(&data.path().join("history"), kept).map_err(|error| Fatal::thread(&error))?;
         Ok((History { reader: Some(reader), thread: Some(thread) }, Box::new(sink)))
+    }
+
+    /// Opens the index, now that the node runs.
+    pub(super) fn begin(&self) {
+        if let Some(thread) = &self.thread {
+            thread.begin();
+        }
     }
 
     /// Closes the index.

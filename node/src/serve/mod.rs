@@ -4,8 +4,8 @@
 //!
 //! 1. The ports are bound: a node that cannot be reached touches neither its data nor the cluster.
 //! 2. The data directory is made if it is absent, locked, and checked to be this node's.
-//! 3. The history index is opened on its thread.
-//! 4. Raft's thread opens the log, restores the book, and starts Raft; then the peer port is served there.
+//! 3. Raft's thread opens the log, restores the book, and starts Raft; then the peer port is served there.
+//! 4. The history index is opened on its thread, since a node that does not start changes nothing.
 //! 5. The clients' runtime serves the client port and the HTTP port.
 //!
 //! # Order of stopping
@@ -134,10 +134,10 @@ impl Running {
         tracing::info!(version, mode = ?options.mode, "starting: {}", config.one_line());
         let Ports { client, peer, http, .. } = ports;
         let data = DataDirectory::open(config)?;
-        raft::claim(config, options.mode, &data)?;
+        let disk_id = raft::claim(config, options.mode, &data)?;
         let runtime = client_runtime()?;
         let on = runtime.handle();
-        let (history, effects) = History::start(config, &data)?;
+        let (history, effects) = History::start(config, &data, disk_id)?;
         let started = raft::start(config, &options, &addresses, peer, &data, effects, on);
         let (node, raft) = match started {
             Ok(started) => started,
@@ -146,6 +146,7 @@ impl Running {
                 return Err(error);
             }
         };
+        history.begin();
         let (stop, stopped) = watch::channel(false);
         let cx = Arc::new(Context {
             node: node.clone(),

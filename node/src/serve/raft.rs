@@ -19,13 +19,13 @@ use crate::replica::EffectSink;
 use crate::storage::log::LogConfig;
 
 /// Checks that the directory is this node's, or makes it so where the mode allows that: before anything
-/// else is written there.
-pub(super) fn claim(config: &NodeConfig, mode: StartMode, data: &DataDirectory) -> Result<(), Fatal> {
+/// else is written there. Gives its disk.
+pub(super) fn claim(config: &NodeConfig, mode: StartMode, data: &DataDirectory) -> Result<DiskId, Fatal> {
     let may_create = mode != StartMode::Normal;
     let disk = data.disk();
     let draw = || DiskId(rand::random());
     match load_or_create(disk.as_ref(), &config.cluster_id, config.node_id, may_create, draw) {
-        Ok(_) => Ok(()),
+        Ok(identity) => Ok(identity.disk_id),
         Err(error) => Err(refused(config, &error)),
     }
 }

@@ -60,3 +60,16 @@ pub const HISTORY_QUEUE_RECORDS_MAX: usize = 40_960;
 
 /// Records that the history index takes in a second: at some 30 µs of CPU for each, 3 % of a core.
 pub const HISTORY_RECORDS_PER_SECOND_MAX: u32 = 1_000;
+
+/// Records that the history index takes from the book when it has lost something: two to four seconds of sled's CPU.
+/// If the book remembers more, the newest.
+pub const HISTORY_RETAINED_RECORDS_MAX: usize = 65_536;
+
+/// Records of one part of those: readers of the index wait for one at most.
+pub const HISTORY_RETAINED_PART_RECORDS: usize = 512;
+
+/// The history index asks the book no more often than this: under a load that it cannot follow it loses something all
+/// the time, and asking costs as much CPU as a minute of its pace.
+pub const HISTORY_RETAINED_INTERVAL: std::time::Duration = std::time::Duration::from_secs(120);
+
+const _: () = assert!(HISTORY_RETAINED_RECORDS_MAX < 1 << 31);

@@ -1,11 +1,13 @@
 //! The history index: answers, bounds, and what happens when sled fails.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use holdfast_node::storage::history::{
     HistoryBatch, HistoryConfig, HistoryError, HistoryFeed, HistoryId, HistoryPage, HistoryReader,
-    HistoryRecord, HistoryThread, spawn_history,
+    HistoryRecord, HistoryThread, RETAINED_NUMBER, RetainedPart, TakeRetained, TellRetained, spawn_history,
 };
 
 fn id(nth: u64) -> [u8; 16] {
@@ -49,8 +51,31 @@ struct Running {
 }
 
 fn start(dir: &Path, config: HistoryConfig) -> Running {
-    let (feed, reader, thread) = spawn_history(dir, config).unwrap();
+    start_telling(dir, config, Box::new(|_| Ok(())))
+}
+
+/// Starts an index whose book still knows something.
+fn start_telling(dir: &Path, config: HistoryConfig, tell: TellRetained) -> Running {
+    let (feed, reader, thread) = spawn_history(dir, config, tell).unwrap();
+    thread.begin();
     Running { feed, reader, thread }
+}
+
+/// What the book at entry 210 still holds: everything that ended from revision 391 on, in two parts.
+fn tell_from_391(take: TakeRetained<'_>) -> Result<(), HistoryError> {
+    for (nth, ended) in [392..=404, 406..=420u64].into_iter().enumerate() {
+        let batch = HistoryBatch {
+            since_index: 210,
+            index: 210,
+            first_revision: 391,
+            last_revision: 420,
+            clock_ms: 420_000,
+            records: ended.step_by(2).map(record).collect(),
+        };
+        let first_number = RETAINED_NUMBER + nth as u32 * 7;
+        take(RetainedPart { batch, first_number, is_last: nth == 1 })?;
+    }
+    Ok(())
 }
 
 /// Waits until the index has taken everything up to a revision.
@@ -64,6 +89,19 @@ fn wait(reader: &HistoryReader, revision: u64) {
                 assert!(Instant::now() < deadline, "the index has not reached revision {revision}: {state:?}")
             }
         }
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the index is complete from a revision on.
+fn wait_complete(reader: &HistoryReader, from_revision: u64, context: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let state = reader.reservation([255; 16]);
+        if state.as_ref().is_ok_and(|page| page.complete_from_revision == from_revision) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{context}: not complete from {from_revision}: {state:?}");
         std::thread::yield_now();
     }
 }
@@ -96,7 +134,7 @@ fn what_ended_is_found_by_id_and_by_tenant_and_survives_a_restart() {
         if life == 0 {
             running = start(dir.path(), HistoryConfig::default());
             wait(&running.reader, 60);
-            assert!(!running.feed.take_rebuilt());
+            assert_eq!(running.reader.dropped(), 0);
             // The log is applied again from a snapshot: nothing is indexed twice, nothing counts as a gap.
             running.feed.start_after(20);
             (21..=30).for_each(|index| offer(&running.feed, batch(index)));
@@ -161,7 +199,7 @@ fn a_full_queue_drops_and_never_waits() {
     );
     let offered = 5_000;
     (1..=offered).for_each(|index| offer(&running.feed, batch(index)));
-    let left_out = running.feed.left_out();
+    let left_out = running.reader.left_out();
     assert!(left_out > 0);
     // What is said to be complete is complete.
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -204,7 +242,7 @@ fn old_records_go_by_age_and_by_size() {
         // The sums were kept: it opens again without being dropped.
         let running = start(dir.path(), config);
         wait(&running.reader, 200);
-        assert!(!running.feed.take_rebuilt());
+        assert_eq!(running.reader.dropped(), 0);
         running.thread.stop();
     }
 }
@@ -219,46 +257,116 @@ fn filled(dir: &Path) {
 
 /// Starts on an index that must be dropped, and checks that it is rebuilt from what the book still knows.
 fn assert_rebuilt(dir: &Path, context: &str) {
-    let running = start(dir, HistoryConfig::default());
-    // The snapshot restored at entry 210 still holds what ended from revision 391 on.
-    let retained = HistoryBatch {
-        since_index: 0,
-        index: 210,
-        first_revision: 391,
-        last_revision: 420,
-        clock_ms: 420_000,
-        records: (392..=420).step_by(2).map(record).collect(),
-    };
-    running.feed.offer_retained(retained);
+    assert_rebuilt_with(dir, HistoryConfig::default(), context);
+}
+
+fn assert_rebuilt_with(dir: &Path, config: HistoryConfig, context: &str) {
+    let running = start_telling(dir, config, Box::new(tell_from_391));
     running.feed.start_after(210);
     offer(&running.feed, batch(211));
     wait(&running.reader, 422);
-    assert!(running.feed.take_rebuilt() && !running.feed.take_rebuilt(), "{context}");
+    wait_complete(&running.reader, 391, context);
+    assert_eq!(running.reader.dropped(), 1, "{context}");
     assert_eq!(running.reader.reservation(id(10)).unwrap().records.len(), 0, "{context}: it was dropped");
-    assert_eq!(running.reader.reservation(id(400)).unwrap().records, [record(400)], "{context}");
+    for revision in (392..=422).step_by(2) {
+        assert_eq!(
+            running.reader.reservation(id(revision)).unwrap().records,
+            [record(revision)],
+            "{context}"
+        );
+    }
     let page = running.reader.reservation(id(422)).unwrap();
-    assert_eq!((page.records.len(), page.complete_from_revision), (1, 391), "{context}");
+    assert_eq!(page.statements_from_revision, 421, "{context}: a book keeps no statements");
+    running.thread.stop();
+}
+
+/// A teller that counts how often it is asked.
+fn counted(tell: fn(TakeRetained<'_>) -> Result<(), HistoryError>) -> (Arc<AtomicUsize>, TellRetained) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let tell = move |take: TakeRetained<'_>| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        tell(take)
+    };
+    (asked, Box::new(tell))
+}
+
+#[test]
+fn an_index_that_lost_nothing_asks_for_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    let (asked, tell) = counted(tell_from_391);
+    let running = start_telling(dir.path(), HistoryConfig::default(), tell);
+    running.feed.start_after(150);
+    (151..=201).for_each(|index| offer(&running.feed, batch(index)));
+    wait(&running.reader, 402);
+    let page = running.reader.reservation(id(10)).unwrap();
+    assert_eq!((page.records.len(), page.complete_from_revision, page.statements_from_revision), (1, 1, 1));
+    running.thread.stop();
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn an_index_behind_the_restored_book_asks_it_although_nothing_more_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    let running = start_telling(dir.path(), HistoryConfig::default(), Box::new(tell_from_391));
+    running.feed.start_after(210);
+    wait(&running.reader, 420);
+    let page = running.reader.reservation(id(420)).unwrap();
+    assert_eq!(page.records, [record(420)]);
+    // What it had reaches to 400, what the book knows back to 391: nothing is missing but statements.
+    assert_eq!((page.complete_from_revision, page.statements_from_revision), (1, 421));
+    assert_eq!(running.reader.reservation(id(10)).unwrap().records.len(), 1);
     running.thread.stop();
 }
 
 #[test]
-fn an_index_that_lost_nothing_leaves_what_the_book_still_knows() {
+fn a_rebuild_that_was_cut_off_claims_nothing_and_is_made_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let cut_off = |take: TakeRetained<'_>| {
+        let mut parts = 0;
+        tell_from_391(&mut |part| {
+            parts += 1;
+            if parts == 2 { Err(HistoryError::Unavailable("the process ends".into())) } else { take(part) }
+        })
+    };
+    let (asked, tell) = counted(cut_off);
+    let running = start_telling(dir.path(), HistoryConfig::default(), tell);
+    running.feed.start_after(210);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while running.reader.reservation(id(404)).map_or(0, |page| page.records.len()) == 0 {
+        assert!(Instant::now() < deadline, "the first part was not taken");
+        std::thread::yield_now();
+    }
+    assert_eq!(running.reader.reservation(id(404)).unwrap().complete_from_revision, 0);
+    running.thread.stop();
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+
+    let running = start_telling(dir.path(), HistoryConfig::default(), Box::new(tell_from_391));
+    running.feed.start_after(210);
+    wait_complete(&running.reader, 391, "after the restart");
+    assert_eq!(running.reader.dropped(), 0);
+    let (revisions, _) = tenant(&running.reader, 0, 0, 100);
+    assert_eq!(revisions, [394, 400, 406, 412, 418], "each once");
+    running.thread.stop();
+}
+
+#[test]
+fn an_index_of_another_disk_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
     filled(dir.path());
-    let running = start(dir.path(), HistoryConfig::default());
-    running.feed.offer_retained(HistoryBatch {
-        index: 210,
-        first_revision: 391,
-        last_revision: 420,
-        clock_ms: 420_000,
-        records: (392..=420).step_by(2).map(record).collect(),
-        ..Default::default()
-    });
-    wait(&running.reader, 420);
-    assert_eq!(running.reader.reservation(id(10)).unwrap().records.len(), 1);
-    assert_eq!(running.reader.reservation(id(420)).unwrap().records.len(), 1);
-    assert_eq!(running.reader.reservation(id(420)).unwrap().complete_from_revision, 1);
-    running.thread.stop();
+    let config = HistoryConfig { disk_id: [7; 16], ..HistoryConfig::default() };
+    assert_rebuilt_with(dir.path(), config, "another disk");
+}
+
+#[test]
+fn nothing_is_touched_before_it_is_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = dir.path().join("history");
+    let (_feed, _, thread) = spawn_history(&history, HistoryConfig::default(), Box::new(|_| Ok(()))).unwrap();
+    thread.stop();
+    assert!(!history.exists());
 }
 
 #[test]
@@ -307,7 +415,7 @@ fn damaged_files_drop_the_index_or_are_noticed_and_never_end_the_process() {
                 assert_eq!(found.records, [record(revision)], "change {nth}: said to be complete");
             }
         }
-        dropped += u64::from(running.feed.take_rebuilt());
+        dropped += running.reader.dropped();
         running.thread.stop();
     }
     assert!(dropped > 0, "no damage was ever noticed");

@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
+use super::record::HistoryRecord;
+
 /// Why the history index cannot answer, or was dropped.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -64,6 +66,17 @@ pub(super) fn mark_panics(marker: &Path) {
             previous(panic);
         }));
     });
+}
+
+/// Panics amidst a write if a test asks for it: once a record of the tenant that the environment names was written.
+/// Release builds cannot be asked.
+pub(super) fn panic_if_asked(records: &[HistoryRecord]) {
+    if cfg!(debug_assertions)
+        && let Ok(tenant) = std::env::var("HOLDFAST_TEST_SLED_PANICS_AT_TENANT")
+        && records.iter().any(|record| record.tenant.as_ref() == Some(&tenant))
+    {
+        panic!("a test wants sled to panic");
+    }
 }
 
 /// Forgets a marker's path: its index was closed.

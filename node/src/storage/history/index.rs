@@ -4,23 +4,27 @@ use std::path::{Path, PathBuf};
 
 use sled::{Batch, Db, IVec};
 
-use super::guard::{HistoryError, guarded};
+use super::guard::{HistoryError, guarded, panic_if_asked};
 use super::keys::{self, Place};
 use super::record::HistoryRecord;
-use super::thread::{HistoryBatch, HistoryConfig};
+use super::thread::{HistoryBatch, HistoryConfig, RetainedPart};
 use crate::storage::codec::Cursor;
 use crate::storage::limits::{HISTORY_CACHE_BYTES, HISTORY_REMOVALS_PER_BATCH};
 
 /// Raised whenever keys or facts change their form: an index of another version is dropped.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What the index knows of itself, written with every batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meta {
+    /// The disk whose node's history it is.
+    pub(super) disk_id: [u8; 16],
     /// The last log index whose effects are in.
     pub(super) applied_index: u64,
-    /// Everything from this revision on is in; 0 until the first batch.
+    /// Everything but statements from this revision on is in; 0: nothing is known to be.
     pub(super) complete_from_revision: u64,
+    /// Every statement from this revision on is in; 0: nothing is known to be.
+    pub(super) statements_from_revision: u64,
     /// The last revision that is in.
     pub(super) indexed_revision: u64,
     /// Bytes of keys and values of all records.
@@ -32,9 +36,11 @@ pub(super) struct Meta {
 impl Meta {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&self.disk_id);
         let numbers = [
             self.applied_index,
             self.complete_from_revision,
+            self.statements_from_revision,
             self.indexed_revision,
             self.bytes,
             self.clock_ms,
@@ -49,8 +55,10 @@ impl Meta {
             return None;
         }
         let meta = Self {
+            disk_id: cursor.array()?,
             applied_index: cursor.u64()?,
             complete_from_revision: cursor.u64()?,
+            statements_from_revision: cursor.u64()?,
             indexed_revision: cursor.u64()?,
             bytes: cursor.u64()?,
             clock_ms: cursor.u64()?,
@@ -103,14 +111,15 @@ fn failed(what: &str) -> HistoryError {
 }
 
 impl Index {
-    /// Opens and checks an index, or makes it. Any error means: drop it.
-    pub(super) fn open(paths: &Paths) -> Result<Self, HistoryError> {
+    /// Opens and checks the index of a disk, or makes it. Any error means: drop it.
+    pub(super) fn open(paths: &Paths, disk_id: [u8; 16]) -> Result<Self, HistoryError> {
         if paths.opening.exists() {
             return Err(failed("the process ended while it was opened"));
         }
         if paths.suspect.exists() {
             return Err(failed("sled panicked"));
         }
+        std::fs::create_dir_all(&paths.dir)?;
         std::fs::write(&paths.opening, b"opening\n")?;
         std::fs::File::open(&paths.dir)?.sync_all()?;
         let existed = paths.db.exists();
@@ -120,7 +129,7 @@ impl Index {
                 .cache_capacity(HISTORY_CACHE_BYTES)
                 .flush_every_ms(Some(1_000))
                 .open()?;
-            let mut index = Self { db, meta: Meta::default() };
+            let mut index = Self { db, meta: Meta { disk_id, ..Meta::default() } };
             index.check(existed)?;
             Ok(index)
         })?;
@@ -134,7 +143,11 @@ impl Index {
             // sled answers some damage by an empty database and no error.
             return if existed { Err(failed("everything in it is gone")) } else { Ok(()) };
         };
-        self.meta = Meta::decode(&meta).ok_or_else(|| failed("its facts cannot be read"))?;
+        let meta = Meta::decode(&meta).ok_or_else(|| failed("its facts cannot be read"))?;
+        if meta.disk_id != self.meta.disk_id {
+            return Err(failed("it is of another disk"));
+        }
+        self.meta = meta;
         let mut bytes = 0;
         let mut keys_expected = 1;
         for item in self.db.scan_prefix(keys::RECORDS) {
@@ -162,41 +175,88 @@ impl Index {
     }
 
     /// Takes one batch, and lets old records go. One that was taken before changes nothing.
-    pub(super) fn take(&mut self, batch: &HistoryBatch, config: &HistoryConfig) -> Result<(), HistoryError> {
+    /// False: between what was in and this batch something is missing.
+    pub(super) fn take(
+        &mut self,
+        batch: &HistoryBatch,
+        config: &HistoryConfig,
+    ) -> Result<bool, HistoryError> {
         let mut meta = self.meta;
         if meta.applied_index != 0 && batch.index <= meta.applied_index {
-            return Ok(());
+            return Ok(true);
         }
         let first_revision = batch.first_revision.max(1);
+        let began = meta.complete_from_revision != 0;
         let continues = batch.since_index <= meta.applied_index
-            || first_revision <= meta.indexed_revision.saturating_add(1);
-        if meta.complete_from_revision == 0 || !continues {
+            || began && first_revision <= meta.indexed_revision.saturating_add(1);
+        if !began || !continues {
             meta.complete_from_revision = first_revision;
-        } else {
-            // What a restored book knows reaches back further than an index that was just begun anew.
-            meta.complete_from_revision = meta.complete_from_revision.min(first_revision);
+            meta.statements_from_revision = first_revision;
         }
-        meta.applied_index = batch.index;
-        meta.indexed_revision = meta.indexed_revision.max(batch.last_revision);
-        meta.clock_ms = meta.clock_ms.max(batch.clock_ms);
+        advance(&mut meta, batch);
+        self.write(&batch.records, Place { revision: 0, index: batch.index, number: 0 }, meta, config)?;
+        Ok(continues)
+    }
+
+    /// Takes a part of what the book still knows. Only with the last one does the index say what it is complete from:
+    /// if that never comes, the records stay, and come again.
+    pub(super) fn take_retained(
+        &mut self,
+        part: &RetainedPart,
+        config: &HistoryConfig,
+    ) -> Result<(), HistoryError> {
+        let mut meta = self.meta;
+        if part.is_last {
+            let first_revision = part.batch.first_revision.max(1);
+            let joins =
+                meta.complete_from_revision != 0 && first_revision <= meta.indexed_revision.saturating_add(1);
+            meta.complete_from_revision =
+                if joins { meta.complete_from_revision.min(first_revision) } else { first_revision };
+            // The book keeps no statements.
+            meta.statements_from_revision = part.batch.last_revision.saturating_add(1);
+            advance(&mut meta, &part.batch);
+        }
+        let first = Place { revision: 0, index: part.batch.index, number: part.first_number };
+        self.write(&part.batch.records, first, meta, config)
+    }
+
+    /// Adds records, the first one's place having the log index and the number of `first`, lets old ones go, and
+    /// keeps `meta`: all or nothing.
+    fn write(
+        &mut self,
+        records: &[HistoryRecord],
+        first: Place,
+        mut meta: Meta,
+        config: &HistoryConfig,
+    ) -> Result<(), HistoryError> {
         let mut changes = Batch::default();
-        let added = self.add(batch, &mut meta, &mut changes)?;
+        let added = self.add(records, first, &mut meta, &mut changes)?;
         self.remove_old(config, added + HISTORY_REMOVALS_PER_BATCH, &mut meta, &mut changes)?;
         changes.insert(keys::META, meta.encode());
-        guarded(|| Ok(self.db.apply_batch(changes)?))?;
+        guarded(|| {
+            self.db.apply_batch(changes)?;
+            panic_if_asked(records);
+            Ok(())
+        })?;
         self.meta = meta;
         Ok(())
     }
 
-    fn add(&self, batch: &HistoryBatch, meta: &mut Meta, changes: &mut Batch) -> Result<usize, HistoryError> {
+    fn add(
+        &self,
+        records: &[HistoryRecord],
+        first: Place,
+        meta: &mut Meta,
+        changes: &mut Batch,
+    ) -> Result<usize, HistoryError> {
         let mut added = 0;
         let mut seen = std::collections::BTreeSet::new();
-        for (number, record) in (0u32..).zip(&batch.records) {
+        for (number, record) in (first.number..).zip(records) {
             let Some(value) = record.encode() else {
                 tracing::warn!(revision = record.revision, "a record is too large for the history index");
                 continue;
             };
-            let place = Place { revision: record.revision, index: batch.index, number };
+            let place = Place { revision: record.revision, number, ..first };
             let key = keys::record(&place.bytes());
             let Some(entry) = Entry::of(record, &key, &value) else { continue };
             let known = guarded(|| Ok(self.db.contains_key(&entry.identity)?))?;
@@ -246,7 +306,12 @@ impl Index {
             }
             changes.remove(key);
             meta.bytes = meta.bytes.saturating_sub(entry.bytes);
-            meta.complete_from_revision = meta.complete_from_revision.max(revision + 1);
+            for from_revision in [&mut meta.complete_from_revision, &mut meta.statements_from_revision] {
+                // What is not known to be complete from anywhere does not become so by losing more.
+                if *from_revision != 0 {
+                    *from_revision = (*from_revision).max(revision + 1);
+                }
+            }
         }
         Ok(())
     }
@@ -293,6 +358,13 @@ impl Index {
     pub(super) fn flush(&self) -> Result<(), HistoryError> {
         guarded(|| Ok(self.db.flush().map(|_| ())?))
     }
+}
+
+/// What a batch's end brings `meta` to.
+fn advance(meta: &mut Meta, batch: &HistoryBatch) {
+    meta.applied_index = meta.applied_index.max(batch.index);
+    meta.indexed_revision = meta.indexed_revision.max(batch.last_revision);
+    meta.clock_ms = meta.clock_ms.max(batch.clock_ms);
 }
 
 /// The keys that lead to a record, and what it takes in all.

@@ -5,6 +5,13 @@
 //! thread of its own. Whatever goes wrong, an error, a panic, a full queue, costs history and says from which
 //! revision on it is complete; it never costs the node.
 //!
+//! # When something is lost
+//!
+//! An index that was dropped, that fell behind, or whose book was replaced by a snapshot asks the book for what it
+//! still knows: the reservations it remembers and the events it keeps. These reach back to a revision that the book
+//! can vouch for. Statements the book does not keep, so they are complete from a later revision on, which is told
+//! apart. What the log still has comes by itself as it is applied again.
+//!
 //! # When sled panics
 //!
 //! The node is built with `panic = "abort"`, so a panic inside sled ends the process. Three things make that end well:
@@ -17,10 +24,11 @@ mod index;
 mod keys;
 mod record;
 mod thread;
+mod writer;
 
 pub use guard::HistoryError;
 pub use record::{HistoryId, HistoryRecord};
 pub use thread::{
     HistoryBatch, HistoryConfig, HistoryFeed, HistoryPage, HistoryReader, HistoryThread, MakeBatch,
-    spawn_history,
+    RETAINED_NUMBER, RetainedPart, TakeRetained, TellRetained, spawn_history,
 };

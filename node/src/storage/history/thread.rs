@@ -1,16 +1,16 @@
-//! The index's own thread, what feeds it, and what reads it.
+//! What feeds the index and what reads it, and the start of its thread.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use super::guard::{HistoryError, mark_panics, unmark_panics};
-use super::index::{Index, Meta, Paths};
+use super::guard::HistoryError;
+use super::index::{Index, Meta};
 use super::keys;
 use super::record::{HistoryId, HistoryRecord};
+use super::writer::Writer;
 use crate::storage::limits::{
     HISTORY_BYTES_MAX, HISTORY_PAGE_RECORDS_MAX, HISTORY_QUEUE_RECORDS_MAX, HISTORY_RECORDS_PER_SECOND_MAX,
 };
@@ -18,6 +18,8 @@ use crate::storage::limits::{
 /// How the index is kept.
 #[derive(Clone, Debug)]
 pub struct HistoryConfig {
+    /// The disk whose node's history it is: an index of another one is dropped.
+    pub disk_id: [u8; 16],
     /// Records older than this (by book time, ms) go.
     pub retention_ms: u64,
     /// The oldest records go when keys and values take more than this.
@@ -31,6 +33,7 @@ pub struct HistoryConfig {
 impl Default for HistoryConfig {
     fn default() -> Self {
         Self {
+            disk_id: [0; 16],
             retention_ms: 90 * 24 * 3_600_000,
             bytes_max: HISTORY_BYTES_MAX,
             queue_max: HISTORY_QUEUE_RECORDS_MAX,
@@ -39,11 +42,8 @@ impl Default for HistoryConfig {
     }
 }
 
-/// What the entries after `since_index` up to `index` have ended or made happen.
-///
-/// [`HistoryFeed`] makes these from the apply stream. After a restart the owner also offers one with what the book it
-/// restored still knows (`index` of the snapshot, `first_revision` from which on that is everything): an index that
-/// lost something takes it, one that did not leaves it.
+/// What the entries after `since_index` up to `index` have ended or made happen. [`HistoryFeed`] makes these from the
+/// apply stream.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryBatch {
     /// Nothing happened between this log index and the batch that is not in it.
@@ -60,23 +60,58 @@ pub struct HistoryBatch {
     pub records: Vec<HistoryRecord>,
 }
 
+/// A part of what the book still knows at the batch's `index`: everything but statements from its `first_revision` on,
+/// whatever the index was told before.
+#[derive(Clone, Debug)]
+pub struct RetainedPart {
+    /// Some of the records, and what holds once all parts are in.
+    pub batch: HistoryBatch,
+    /// The number of its first record among those of all parts, from [`RETAINED_NUMBER`].
+    pub first_number: u32,
+    /// No part follows.
+    pub is_last: bool,
+}
+
+/// Numbers of records from here on are of what was retained: one entry's own never reach so far.
+pub const RETAINED_NUMBER: u32 = 1 << 31;
+
+/// Takes one part after the other.
+pub type TakeRetained<'a> = &'a mut dyn FnMut(RetainedPart) -> Result<(), HistoryError>;
+
+/// Asks the owner what its book still knows now, part by part; nothing if there is no book yet. Called on the index's
+/// thread, whenever the index has lost something: it was dropped, it was behind, or the book was replaced.
+pub type TellRetained = Box<dyn Fn(TakeRetained<'_>) -> Result<(), HistoryError> + Send>;
+
 /// Makes a batch on the index's thread, so that whoever feeds it need not.
 pub type MakeBatch = Box<dyn FnOnce() -> HistoryBatch + Send>;
 
-enum Message {
-    /// So many records.
-    Batch(usize, MakeBatch),
-    /// A reader met something that cannot be.
-    Failed(HistoryError),
+pub(super) enum Message {
+    /// So many records, of this log index.
+    Batch {
+        index: u64,
+        records: usize,
+        make: MakeBatch,
+    },
+    /// A reader met something that cannot be, in the index of this life.
+    Failed {
+        life: u64,
+        error: HistoryError,
+    },
+    /// There is something to do besides.
+    Look,
     Stop,
 }
 
-struct Shared {
-    index: RwLock<Result<Index, HistoryError>>,
-    queued: AtomicUsize,
-    left_out: AtomicU64,
-    rebuilt: AtomicBool,
-    stopping: AtomicBool,
+pub(super) struct Shared {
+    pub(super) index: RwLock<Result<Index, HistoryError>>,
+    /// Records handed over and not yet taken.
+    pub(super) queued: AtomicUsize,
+    pub(super) left_out: AtomicU64,
+    /// How often an index was dropped: also, which one it is now.
+    pub(super) dropped: AtomicU64,
+    /// The log index that the book was restored at, until it was looked at; 0: none.
+    pub(super) restored_index: AtomicU64,
+    pub(super) stopping: AtomicBool,
 }
 
 /// The apply stream's end: hands batches over without ever waiting. For one caller at a time.
@@ -88,9 +123,13 @@ pub struct HistoryFeed {
 }
 
 impl HistoryFeed {
-    /// Begins after `index`, to which what comes next is the continuation (0, or the snapshot that was restored).
+    /// The book was restored from a snapshot at `index`: what comes next continues it, what lies before is asked for if
+    /// the index does not have it.
     pub fn start_after(&self, index: u64) {
         self.covered_index.store(index, Ordering::Relaxed);
+        self.shared.restored_index.fetch_max(index, Ordering::Relaxed);
+        // If the queue is full the thread looks before what is in it.
+        let _ = self.sender.try_send(Message::Look);
     }
 
     /// Hands over what the entry at `index` did: `records` of them, which `make` gives; `since_index` is filled in here.
@@ -100,32 +139,13 @@ impl HistoryFeed {
             return;
         }
         let since_index = self.covered_index.swap(index, Ordering::Relaxed);
-        self.send(records, Box::new(move || HistoryBatch { since_index, index, ..make() }));
-    }
-
-    /// Hands over what a restored book still knows: everything from `first_revision` on, whatever was handed over before.
-    pub fn offer_retained(&self, batch: HistoryBatch) {
-        let batch = HistoryBatch { since_index: batch.index, ..batch };
-        self.send(batch.records.len(), Box::new(move || batch));
-    }
-
-    fn send(&self, records: usize, make: MakeBatch) {
+        let make: MakeBatch = Box::new(move || HistoryBatch { since_index, index, ..make() });
         let queued = self.shared.queued.fetch_add(records, Ordering::Relaxed);
         let fits = queued == 0 || queued.saturating_add(records) <= self.queue_max;
-        if !fits || self.sender.try_send(Message::Batch(records, make)).is_err() {
+        if !fits || self.sender.try_send(Message::Batch { index, records, make }).is_err() {
             self.shared.queued.fetch_sub(records, Ordering::Relaxed);
             self.shared.left_out.fetch_add(records as u64, Ordering::Relaxed);
         }
-    }
-
-    /// Records that were left out because the index was behind or gone.
-    pub fn left_out(&self) -> u64 {
-        self.shared.left_out.load(Ordering::Relaxed)
-    }
-
-    /// True once after the index had to be dropped and begun anew: the time to offer what the book still knows.
-    pub fn take_rebuilt(&self) -> bool {
-        self.shared.rebuilt.swap(false, Ordering::Relaxed)
     }
 }
 
@@ -136,8 +156,10 @@ pub struct HistoryPage {
     pub records: Vec<HistoryRecord>,
     /// There are more behind the last one.
     pub more: bool,
-    /// Everything from this revision on is in the index; 0: nothing is known to be.
+    /// Everything but statements from this revision on is in the index; 0: nothing is known to be.
     pub complete_from_revision: u64,
+    /// Every statement from this revision on is in the index; 0: nothing is known to be.
+    pub statements_from_revision: u64,
     /// The last revision that is in the index.
     pub indexed_revision: u64,
 }
@@ -153,6 +175,11 @@ impl HistoryReader {
     /// Records that were left out because the index was behind or gone.
     pub fn left_out(&self) -> u64 {
         self.shared.left_out.load(Ordering::Relaxed)
+    }
+
+    /// How often the index was dropped and begun anew since the start.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
     }
 
     /// One reservation, by its id.
@@ -182,16 +209,17 @@ impl HistoryReader {
     ) -> Result<HistoryPage, HistoryError> {
         let guard = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
         let index = guard.as_ref().map_err(Clone::clone)?;
+        let life = self.dropped();
         let (mut records, records_max) = read(index).inspect_err(|error| {
             // If the queue is full the next reader will say so again.
-            let _ = self.sender.try_send(Message::Failed(error.clone()));
+            let _ = self.sender.try_send(Message::Failed { life, error: error.clone() });
         })?;
         let more = records.len() > records_max;
         if more {
             end_at_a_revision(&mut records, records_max);
         }
-        let Meta { complete_from_revision, indexed_revision, .. } = index.meta;
-        Ok(HistoryPage { records, more, complete_from_revision, indexed_revision })
+        let Meta { complete_from_revision, statements_from_revision, indexed_revision, .. } = index.meta;
+        Ok(HistoryPage { records, more, complete_from_revision, statements_from_revision, indexed_revision })
     }
 }
 
@@ -212,6 +240,13 @@ pub struct HistoryThread {
 }
 
 impl HistoryThread {
+    /// Opens the index, unless something was handed over already, which opens it too. Before that nothing on the disk is
+    /// touched: a node that cannot start changes nothing.
+    pub fn begin(&self) {
+        // If the queue is full the thread has begun.
+        let _ = self.sender.try_send(Message::Look);
+    }
+
     /// Closes the index and waits for the end. What is still queued is left out: it comes again when the log is applied
     /// again.
     pub fn stop(self) {
@@ -221,24 +256,28 @@ impl HistoryThread {
     }
 }
 
-/// Starts the index in a directory of the machine. Opening and checking it happen on its thread: until then readers are
-/// told that it is not available, and nobody waits.
+/// Starts the thread of the index in a directory of the machine. Opening and checking happen there, once
+/// [`HistoryThread::begin`] was called: until then readers are told that it is not available, and nobody waits.
+///
+/// # Errors
+/// No thread could be started.
 pub fn spawn_history(
     dir: &Path,
     config: HistoryConfig,
+    tell: TellRetained,
 ) -> std::io::Result<(HistoryFeed, HistoryReader, HistoryThread)> {
-    std::fs::create_dir_all(dir)?;
     let (sender, receiver) = sync_channel(config.queue_max.max(1));
     let opening = Err(HistoryError::Unavailable("it is being opened".into()));
     let shared = Arc::new(Shared {
         index: RwLock::new(opening),
         queued: AtomicUsize::new(0),
         left_out: AtomicU64::new(0),
-        rebuilt: AtomicBool::new(false),
+        dropped: AtomicU64::new(0),
+        restored_index: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
     });
     let queue_max = config.queue_max;
-    let writer = Writer { dir: dir.to_owned(), config, shared: Arc::clone(&shared) };
+    let writer = Writer::new(dir, config, Arc::clone(&shared), tell);
     let handle = thread::Builder::new().name("history".into()).spawn(move || writer.run(&receiver))?;
     let feed = HistoryFeed {
         sender: sender.clone(),
@@ -248,98 +287,4 @@ pub fn spawn_history(
     };
     let reader = HistoryReader { sender: sender.clone(), shared: Arc::clone(&shared) };
     Ok((feed, reader, HistoryThread { handle, sender, shared }))
-}
-
-struct Writer {
-    dir: PathBuf,
-    config: HistoryConfig,
-    shared: Arc<Shared>,
-}
-
-impl Writer {
-    fn run(&self, receiver: &Receiver<Message>) {
-        let paths = Paths::new(&self.dir);
-        mark_panics(&paths.suspect);
-        let opened = Index::open(&paths);
-        match opened {
-            Ok(index) => drop(self.set(Ok(index))),
-            Err(error) => self.rebuild(&paths, &error),
-        }
-        let mut pace = Pace::new(self.config.records_per_second_max);
-        loop {
-            match receiver.recv() {
-                Ok(Message::Batch(records, _)) if self.shared.stopping.load(Ordering::Relaxed) => {
-                    self.shared.left_out.fetch_add(records as u64, Ordering::Relaxed);
-                }
-                Ok(Message::Batch(records, make)) => {
-                    let batch = make();
-                    if let Err(error) = self.take(&batch) {
-                        self.rebuild(&paths, &error);
-                        // What made it fail may not be at fault: it is the first of the new one.
-                        let _ = self.take(&batch);
-                    }
-                    pace.wait(records);
-                    self.shared.queued.fetch_sub(records, Ordering::Relaxed);
-                }
-                Ok(Message::Failed(error)) => self.rebuild(&paths, &error),
-                Ok(Message::Stop) | Err(_) => break,
-            }
-        }
-        let last = self.set(Err(HistoryError::Unavailable("the node is stopping".into())));
-        if let Ok(index) = last {
-            let _ = index.flush();
-        }
-        unmark_panics(&paths.suspect);
-    }
-
-    fn take(&self, batch: &HistoryBatch) -> Result<(), HistoryError> {
-        match self.shared.index.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            Ok(index) => index.take(batch, &self.config),
-            Err(_) => {
-                self.shared.left_out.fetch_add(batch.records.len() as u64, Ordering::Relaxed);
-                Ok(())
-            }
-        }
-    }
-
-    fn set(&self, index: Result<Index, HistoryError>) -> Result<Index, HistoryError> {
-        std::mem::replace(&mut *self.shared.index.write().unwrap_or_else(PoisonError::into_inner), index)
-    }
-
-    /// Drops the index and begins a new one; if even that fails, there is none until the next start.
-    fn rebuild(&self, paths: &Paths, error: &HistoryError) {
-        tracing::warn!(%error, "the history index is dropped and begun anew; what it held is lost");
-        drop(self.set(Err(HistoryError::Unavailable("it is being rebuilt".into()))));
-        let fresh = paths.drop_index().and_then(|()| Index::open(paths));
-        if let Err(error) = &fresh {
-            tracing::error!(%error, "the history index cannot be begun anew; there is none until the next start");
-        }
-        drop(self.set(fresh));
-        self.shared.rebuilt.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Spreads work over time.
-struct Pace {
-    per_second_max: u32,
-    /// When everything taken so far is paid for.
-    paid: Instant,
-}
-
-impl Pace {
-    fn new(per_second_max: u32) -> Self {
-        Self { per_second_max: per_second_max.max(1), paid: Instant::now() }
-    }
-
-    /// Sleeps until this many more may be taken.
-    fn wait(&mut self, records: usize) {
-        let now = Instant::now();
-        let cost = Duration::from_secs_f64(records as f64 / f64::from(self.per_second_max));
-        // A pause is not saved up for longer than a second.
-        let earliest = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
-        self.paid = self.paid.max(earliest) + cost;
-        if let Some(ahead) = self.paid.checked_duration_since(now) {
-            thread::sleep(ahead);
-        }
-    }
 }
