@@ -105,11 +105,8 @@ impl Run {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let users: u64 = match std::env::args().nth(1) {
-        Some(text) => text.parse()?,
-        None => 1_000_000,
-    };
+/// The live heap before and after so many one-shot users, bytes.
+pub fn measure(users: u64) -> Result<(usize, usize), Box<dyn Error>> {
     let mut run = Run { book: Book::new(), now_ms: BEGIN_MS, made: 0 };
     let plan = Plan::parse(PLAN).map_err(|errors| format!("{errors:?}"))?;
     run.apply(&[Command::PublishPlan(PublishPlan {
@@ -130,8 +127,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     run.pass(HOUR_MS + 2 * ID_WINDOW_MS);
     run.visit(0..STAYING)?;
     let after = run.show("two id windows after the period")?;
-    let percent = after as f64 * 100.0 / baseline as f64;
-    println!("{percent:.1} % of the baseline");
+    Ok((baseline, after))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let users: u64 = match std::env::args().nth(1) {
+        Some(text) => text.parse()?,
+        None => 1_000_000,
+    };
+    let (baseline, after) = measure(users)?;
+    println!("{:.1} % of the baseline", after as f64 * 100.0 / baseline as f64);
     if after > baseline + baseline / 10 {
         return Err("memory did not come back to the baseline + 10 %".into());
     }
