@@ -56,8 +56,9 @@ pub struct Receipt {
     pub id: ReservationId,
     /// Its state now.
     pub state: State,
-    /// Who and what it is for. Shared by the receipts of one admission path.
-    pub subject: Arc<Subject>,
+    /// Whom and what it is held for, and on which accounts. Shared by receipts that say the same, which are most
+    /// of one subject.
+    pub hold: Arc<Hold>,
     /// The digest of the canonical request.
     pub request_digest: [u8; 32],
     /// The policy generation it was admitted under.
@@ -66,8 +67,6 @@ pub struct Receipt {
     pub tier: Tier,
     /// What was reserved, per unit.
     pub reserved: Amounts,
-    /// The accounts it is held on. Shared by receipts that say the same, which are most of one subject.
-    pub legs: Arc<[LegReceipt]>,
     /// Book time of admission, ms.
     pub reserved_at_ms: u64,
     /// The revision that admitted it.
@@ -86,6 +85,15 @@ pub struct Receipt {
     pub ended_revision: Option<u64>,
     /// Debt of its lineages that remained right after it was settled, per unit, the largest of each unit.
     pub debt: Amounts,
+}
+
+/// What a receipt says of where its amounts are held. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Who and what it is for.
+    pub subject: Arc<Subject>,
+    /// The amounts, by account.
+    pub legs: Box<[LegReceipt]>,
 }
 
 /// One leg of a receipt: the amount on one account.

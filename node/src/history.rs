@@ -119,7 +119,7 @@ fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
             id: HistoryId::Reservation(receipt.id.0.to_be_bytes()),
             revision: receipt.ended_revision.unwrap_or(receipt.reserved_revision),
             at_ms: receipt.ended_at_ms.unwrap_or(receipt.reserved_at_ms),
-            tenant: Some(receipt.subject.tenant.to_string()),
+            tenant: Some(receipt.hold.subject.tenant.to_string()),
             body: v1::Receipt::from(receipt.as_ref()).encode_to_vec(),
         },
         Effect::Event(event) => {

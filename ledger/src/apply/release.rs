@@ -17,8 +17,8 @@ impl Book {
         };
         match self.state(slot) {
             State::Reserved | State::Expiring => {
-                self.touch_legs(slot)?;
-                self.end_legs(slot, &Amounts::NONE);
+                let legs = self.touch_legs(slot)?;
+                self.end_legs(release.id, &legs, &Amounts::NONE);
                 let receipt = self.end(slot, State::Released, Amounts::NONE, Amounts::NONE);
                 Ok(Answer::Reservation(receipt))
             }

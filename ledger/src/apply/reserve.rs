@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, LegReceipt, Refusal, State, Tier};
+use crate::answer::{Answer, Hold, Refusal, State, Tier};
 use crate::apply::invalid;
-use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
+use crate::book::{Ask, Book, Found, Kept, Path, SharedLegs, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
-use crate::record::{Freeze, Leg, Lineage, ReservationRow};
+use crate::record::{Freeze, Leg, Lineage};
 use crate::unit::{Amounts, Unit};
 
 /// A lineage of the path that the book does not have yet, as it would be opened now, by its place in the path.
@@ -68,12 +68,12 @@ impl Book {
         let unopened = self.touch_path(path, &amounts)?;
         let tier = self.judge_path(path, &amounts, &unopened)?;
         let legs = self.hold_path(path, &amounts, unopened);
-        let (legs, leg_receipts) = self.share_legs(path, &legs);
+        let (legs, hold) = self.share_legs(path, &legs);
         let now_ms = self.header.clock_ms;
-        let row = ReservationRow {
+        let row = Kept {
             id: reserve.id,
             request_digest: reserve.request_digest,
-            subject: path.subject.clone(),
+            hold,
             generation: self.header.generation,
             tier,
             state: State::Reserved,
@@ -88,7 +88,7 @@ impl Book {
             unknown_at_ms: 0,
             ended: None,
         };
-        let slot = self.reservations.insert(Kept { row, leg_receipts });
+        let slot = self.reservations.insert(row);
         self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
@@ -167,12 +167,13 @@ impl Book {
     }
 
     /// The legs of the path's last reservation if they are the same, else these.
-    fn share_legs(&self, path: &mut Path, legs: &[Leg]) -> (Arc<[Leg]>, Arc<[LegReceipt]>) {
+    fn share_legs(&self, path: &mut Path, legs: &[Leg]) -> SharedLegs {
         if let Some(same) = path.last.as_ref().filter(|(known, _)| **known == *legs) {
             return same.clone();
         }
-        let shared = (Arc::from(legs), legs.iter().map(|leg| self.leg_receipt(leg)).collect());
-        path.last.insert(shared).clone()
+        let leg_receipts = legs.iter().map(|leg| self.leg_receipt(leg)).collect();
+        let hold = Hold { subject: Arc::clone(&path.subject), legs: leg_receipts };
+        path.last.insert((Arc::from(legs), Arc::new(hold))).clone()
     }
 
     /// Holds what was found to fit.

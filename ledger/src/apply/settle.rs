@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Refusal, State};
 use crate::apply::invalid;
-use crate::book::{Book, hash_freeze};
+use crate::book::{Book, Kept, hash_freeze};
 use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, Leg, ReservationRow};
+use crate::record::{Freeze, Leg};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -35,8 +35,8 @@ impl Book {
                 false => Err(Refusal::Conflict { state }),
             };
         }
-        self.touch_legs(slot)?;
-        let debts = self.end_legs(slot, &actual);
+        let legs = self.touch_legs(slot)?;
+        let debts = self.end_legs(settle.id, &legs, &actual);
         let state = if debts.is_empty() { State::Settled } else { State::SettledWithDebt };
         let receipt = self.end(slot, state, actual, debts);
         if let Some(breach) = self.find_breach(slot, &actual) {
@@ -48,7 +48,7 @@ impl Book {
     /// The terms of the route that a reservation was admitted under.
     pub(super) fn route_of(&self, slot: u32) -> Option<&Route> {
         let row = self.reservations.get(slot);
-        self.generations.plan_at(row.generation)?.route(&row.subject.route)
+        self.generations.plan_at(row.generation)?.route(&row.hold.subject.route)
     }
 
     /// Whether a settlement went past the execution hard cap or the maximum debt of one of its lineages.
@@ -74,7 +74,7 @@ impl Book {
     /// frozen by itself: it has its event.
     fn freeze(&mut self, slot: u32, breach: &Breach) {
         let row = self.reservations.get(slot);
-        let (id, subject) = (row.id, Arc::clone(&row.subject));
+        let (id, subject) = (row.id, Arc::clone(&row.hold.subject));
         let frozen = row.legs.iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
         let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
         let user = subject.user.clone().filter(|_| frozen == Level::User);
@@ -107,7 +107,7 @@ impl Book {
     }
 
     /// The leg that a rejection by a freeze names: of the unit if there is one, the narrowest, by limit id.
-    fn narrowest_leg(&self, row: &ReservationRow, unit: Unit) -> Option<Leg> {
+    fn narrowest_leg(&self, row: &Kept, unit: Unit) -> Option<Leg> {
         let of_unit = |leg: &&Leg| self.lineages.get(leg.lineage).unit == unit;
         let narrow = |legs: &mut dyn Iterator<Item = &Leg>| {
             legs.min_by_key(|leg| (std::cmp::Reverse(self.level_of(leg)), self.limit_of(leg))).copied()
@@ -126,7 +126,7 @@ impl Book {
 
 /// What a settlement books, per unit that was reserved: `requests` as held unless said otherwise, the others
 /// as said and otherwise 0, slots never.
-fn actual_amounts(row: &ReservationRow, said: &Amounts) -> Result<Amounts, Refusal> {
+fn actual_amounts(row: &Kept, said: &Amounts) -> Result<Amounts, Refusal> {
     let foreign = said.iter().find(|(unit, amount)| *amount > 0 && row.reserved.get(*unit).is_none());
     if let Some((unit, _)) = foreign {
         return Err(invalid("actual", format!("{unit} was not reserved")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use crate::answer::LegReceipt;
+use crate::answer::Hold;
 use crate::book::generations::PlanVersion;
 use crate::book::hash::hash_names;
 use crate::command::Request;
@@ -26,8 +26,8 @@ pub(crate) struct PathLeg {
     pub(crate) unit: Unit,
 }
 
-/// Legs and what receipts say of them, as reservations of one path share them.
-pub(crate) type SharedLegs = (Arc<[Leg]>, Arc<[LegReceipt]>);
+/// Legs and what receipts say of them and their subject, as reservations of one path share them.
+pub(crate) type SharedLegs = (Arc<[Leg]>, Arc<Hold>);
 
 /// What a reserve needs to know of the plan.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::answer::Hold;
 use crate::book::events::hash_event;
 use crate::book::paths::SharedLegs;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
@@ -16,9 +17,8 @@ use crate::record::{ReservationRow, Subject, Tombstone};
 #[derive(Default)]
 struct Restoring {
     book: Book,
-    /// Subjects are shared by their reservations, as in the book that was saved.
-    subjects: BTreeMap<Arc<Subject>, Arc<Subject>>,
-    /// So are legs and what receipts say of them, each subject's last ones.
+    /// Subjects, legs and what receipts say of them are shared by their reservations, as in the book that was
+    /// saved: each subject's last ones.
     legs: BTreeMap<Arc<Subject>, SharedLegs>,
 }
 
@@ -130,7 +130,7 @@ impl Restoring {
         Ok(())
     }
 
-    fn add_reservation(&mut self, slot: u32, mut row: ReservationRow) -> Result<(), RestoreError> {
+    fn add_reservation(&mut self, slot: u32, row: ReservationRow) -> Result<(), RestoreError> {
         let id = row.id;
         self.check_new_id(id)?;
         for leg in row.legs.iter() {
@@ -145,17 +145,14 @@ impl Restoring {
                 book.derived.tally.held_by_legs[lineage.unit as usize] += u128::from(leg.amount);
             }
         }
-        let shared =
-            self.subjects.entry(Arc::clone(&row.subject)).or_insert_with(|| Arc::clone(&row.subject));
-        row.subject = Arc::clone(shared);
-        let (legs, leg_receipts) = self.share_legs(&row);
-        row.legs = legs;
+        let shared = self.share_legs(&row);
+        let row = Kept::of(row, shared);
         let book = &mut self.book;
         book.derived.tally.enter(row.state);
         if row.unknown_at_ms != 0 && row.ended.is_none() {
             book.derived.unknown.insert((row.unknown_at_ms, id));
         }
-        if !book.reservations.insert_at(slot, Kept { row, leg_receipts }) {
+        if !book.reservations.insert_at(slot, row) {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
         book.derived.add_id(&book.reservations, &book.tombstones, Found::Reservation(slot));
@@ -167,9 +164,14 @@ impl Restoring {
         if let Some(known) = self.legs.get(&row.subject).filter(|(legs, _)| *legs == row.legs) {
             return known.clone();
         }
-        let leg_receipts = row.legs.iter().map(|leg| self.book.leg_receipt(leg)).collect();
-        let shared = (Arc::clone(&row.legs), leg_receipts);
-        self.legs.insert(Arc::clone(&row.subject), shared.clone());
+        let subject = match self.legs.get(&row.subject) {
+            Some((_, hold)) => Arc::clone(&hold.subject),
+            None => Arc::clone(&row.subject),
+        };
+        let legs = row.legs.iter().map(|leg| self.book.leg_receipt(leg)).collect();
+        let hold = Hold { subject: Arc::clone(&subject), legs };
+        let shared = (Arc::clone(&row.legs), Arc::new(hold));
+        self.legs.insert(subject, shared.clone());
         shared
     }
 

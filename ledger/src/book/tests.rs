@@ -258,7 +258,7 @@ limits:
             panic!("{user} was refused")
         };
         entry(&mut book, now_ms, Command::Release(Release { id }));
-        receipt.legs[0].epoch_start_ms
+        receipt.hold.legs[0].epoch_start_ms
     };
     let now = |hours: u64| Some((NOW_MS + hours * HOUR_MS) / HOUR_MS * HOUR_MS);
     assert_eq!([epoch_of("ada", 10), epoch_of("bobby", 10)], [now(10), now(10)]);

@@ -70,19 +70,18 @@ impl Book {
         self.derived.find_id(&self.reservations, &self.tombstones, id)
     }
 
-    /// Touches every lineage that a reservation is held on. On an error the command must be refused.
-    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<(), Uncovered> {
+    /// Touches every lineage that a reservation is held on, and gives its legs. On an error the command must be refused.
+    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<Arc<[Leg]>, Uncovered> {
         let legs = Arc::clone(&self.reservations.get(slot).legs);
-        legs.iter().try_for_each(|leg| self.touch(leg.lineage))
+        legs.iter().try_for_each(|leg| self.touch(leg.lineage))?;
+        Ok(legs)
     }
 
     /// Ends the legs of a reservation whose lineages were touched: of each unit what `actual` says is spent.
     /// Gives the debt that remains per unit, the largest of each.
-    pub(crate) fn end_legs(&mut self, slot: u32, actual: &Amounts) -> Amounts {
-        let row = self.reservations.get(slot);
-        let (id, legs) = (row.id, Arc::clone(&row.legs));
+    pub(crate) fn end_legs(&mut self, id: ReservationId, legs: &[Leg], actual: &Amounts) -> Amounts {
         let mut debts = Amounts::NONE;
-        for leg in legs.iter() {
+        for leg in legs {
             let debt = self.end_leg(leg, actual, id);
             if debt > 0 {
                 let unit = self.lineages.get(leg.lineage).unit;

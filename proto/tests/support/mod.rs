@@ -4,7 +4,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Answer, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
+use holdfast_ledger::answer::{Answer, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
 use holdfast_ledger::command::{
     EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
     Unfreeze,
@@ -243,13 +243,11 @@ impl Random {
         Receipt {
             id: self.id(),
             state: self.one_of(&STATES),
-            subject: Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() }
-                .into(),
+            hold: self.hold().into(),
             request_digest: self.digest(),
             generation: self.number(),
             tier: self.one_of(&TIERS),
             reserved: self.amounts(),
-            legs: self.list(7, Random::leg_receipt).into(),
             reserved_at_ms: self.number(),
             reserved_revision: self.number(),
             expires_at_ms: self.number(),
@@ -260,6 +258,11 @@ impl Random {
             ended_revision: self.maybe(Random::number),
             debt: self.amounts(),
         }
+    }
+
+    fn hold(&mut self) -> Hold {
+        let subject = Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() };
+        Hold { subject: subject.into(), legs: self.list(7, Random::leg_receipt).into() }
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {
