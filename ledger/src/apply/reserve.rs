@@ -89,7 +89,7 @@ impl Book {
             ended: None,
         };
         let slot = self.reservations.insert(row);
-        self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
+        self.derived.add_id(reserve.id, Found::Reservation(slot));
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
         Ok(self.answer_with(slot))

@@ -155,7 +155,7 @@ impl Restoring {
         if !book.reservations.insert_at(slot, row) {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
-        book.derived.add_id(&book.reservations, &book.tombstones, Found::Reservation(slot));
+        book.derived.add_id(id, Found::Reservation(slot));
         book.schedule_reservation(slot);
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Restoring {
         if !book.tombstones.insert_at(slot, row) {
             return Err(RestoreError::Duplicate(format!("tombstone slot {slot}")));
         }
-        book.derived.add_id(&book.reservations, &book.tombstones, Found::Tombstone(slot));
+        book.derived.add_id(row.id, Found::Tombstone(slot));
         book.derived.tombstone_timers.schedule(row.forget_at_ms, slot);
         Ok(())
     }
