@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::ids::{LimitId, OperationId, ReservationId};
 use crate::plan::Level;
-use crate::record::Subject;
+use crate::record::{Leg, Subject};
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -88,13 +90,32 @@ pub struct Receipt {
 }
 
 /// What a receipt says of where its amounts are held. It never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Hold {
     /// Who and what it is for.
     pub subject: Arc<Subject>,
     /// The amounts, by account.
     pub legs: Box<[LegReceipt]>,
+    /// The same, by the places of the accounts in the book; nothing outside of one. Here, so that a reservation
+    /// and its receipts share one thing and count its holders once.
+    pub(crate) places: SmallVec<[Leg; 8]>,
 }
+
+impl Hold {
+    /// As receipts have it outside of a book.
+    pub fn new(subject: Subject, legs: Box<[LegReceipt]>) -> Hold {
+        Hold { subject: Arc::new(subject), legs, places: SmallVec::new() }
+    }
+}
+
+/// By what receipts say.
+impl PartialEq for Hold {
+    fn eq(&self, other: &Hold) -> bool {
+        self.subject == other.subject && self.legs == other.legs
+    }
+}
+
+impl Eq for Hold {}
 
 /// One leg of a receipt: the amount on one account.
 #[derive(Clone, Debug, PartialEq, Eq)]

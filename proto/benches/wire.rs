@@ -65,7 +65,7 @@ fn receipt() -> Answer {
     let receipt = Receipt {
         id: ReservationId::from_parts(1_800_000_000_000, 7),
         state: State::Reserved,
-        hold: Hold { subject: subject.into(), legs: legs.into() }.into(),
+        hold: Hold::new(subject, legs.into()).into(),
         request_digest: [7; 32],
         generation: 3,
         tier: Tier::Normal,

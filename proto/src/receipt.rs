@@ -35,7 +35,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_revision,
             debt,
         } = receipt;
-        let Hold { subject, legs } = hold.as_ref();
+        let Hold { subject, legs, .. } = hold.as_ref();
         let Subject { tenant, user, route } = subject.as_ref();
         v1::Receipt {
             id: id.to_string(),
@@ -78,7 +78,7 @@ impl TryFrom<v1::Receipt> for Receipt {
         Ok(Receipt {
             id: name("id", &wire.id)?,
             state: word("state", wire.state)?,
-            hold: Arc::new(Hold { subject: Arc::new(subject), legs: legs.collect::<Result<_, _>>()? }),
+            hold: Arc::new(Hold::new(subject, legs.collect::<Result<_, _>>()?)),
             request_digest: fixed("request_digest", &wire.request_digest)?,
             generation: wire.generation,
             tier: word("tier", wire.tier)?,

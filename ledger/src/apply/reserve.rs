@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Hold, Refusal, State, Tier};
 use crate::apply::invalid;
-use crate::book::{Ask, Book, Found, Kept, Path, SharedLegs, judge, open_lineage};
+use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
@@ -68,7 +68,7 @@ impl Book {
         let unopened = self.touch_path(path, &amounts)?;
         let tier = self.judge_path(path, &amounts, &unopened)?;
         let legs = self.hold_path(path, &amounts, unopened);
-        let (legs, hold) = self.share_legs(path, &legs);
+        let hold = self.share_hold(path, legs);
         let now_ms = self.header.clock_ms;
         let row = Kept {
             id: reserve.id,
@@ -78,7 +78,6 @@ impl Book {
             tier,
             state: State::Reserved,
             reserved: amounts,
-            legs,
             reserved_at_ms: now_ms,
             reserved_revision: self.header.revision,
             expires_at_ms: now_ms.saturating_add(hold_ttl_ms),
@@ -166,14 +165,13 @@ impl Book {
         self.freezes.get(&of_tenant).or_else(|| self.freezes.get(&of_user))
     }
 
-    /// The legs of the path's last reservation if they are the same, else these.
-    fn share_legs(&self, path: &mut Path, legs: &[Leg]) -> SharedLegs {
-        if let Some(same) = path.last.as_ref().filter(|(known, _)| **known == *legs) {
-            return same.clone();
+    /// The hold of the path's last reservation if its legs are the same, else one of these.
+    fn share_hold(&self, path: &mut Path, places: SmallVec<[Leg; 8]>) -> Arc<Hold> {
+        if let Some(same) = path.last.as_ref().filter(|known| known.places == places) {
+            return Arc::clone(same);
         }
-        let leg_receipts = legs.iter().map(|leg| self.leg_receipt(leg)).collect();
-        let hold = Hold { subject: Arc::clone(&path.subject), legs: leg_receipts };
-        path.last.insert((Arc::from(legs), Arc::new(hold))).clone()
+        let hold = self.hold(&path.subject, places);
+        Arc::clone(path.last.insert(Arc::new(hold)))
     }
 
     /// Holds what was found to fit.

@@ -61,7 +61,7 @@ impl Book {
         if let Some((unit, _)) = over_cap {
             return Some(Breach { unit, leg: None });
         }
-        row.legs.iter().find_map(|leg| {
+        row.legs().iter().find_map(|leg| {
             let lineage = self.lineages.get(leg.lineage);
             let unit = lineage.unit;
             let debt_max = lineage.overdraft_max.or(route.debt_max.get(unit))?;
@@ -75,7 +75,7 @@ impl Book {
     fn freeze(&mut self, slot: u32, breach: &Breach) {
         let row = self.reservations.get(slot);
         let (id, subject) = (row.id, Arc::clone(&row.hold.subject));
-        let frozen = row.legs.iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
+        let frozen = row.legs().iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
         let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
         let user = subject.user.clone().filter(|_| frozen == Level::User);
         if let Some(named) = named.filter(|_| frozen > Level::Global) {
@@ -112,7 +112,7 @@ impl Book {
         let narrow = |legs: &mut dyn Iterator<Item = &Leg>| {
             legs.min_by_key(|leg| (std::cmp::Reverse(self.level_of(leg)), self.limit_of(leg))).copied()
         };
-        narrow(&mut row.legs.iter().filter(of_unit)).or_else(|| narrow(&mut row.legs.iter()))
+        narrow(&mut row.legs().iter().filter(of_unit)).or_else(|| narrow(&mut row.legs().iter()))
     }
 
     fn level_of(&self, leg: &Leg) -> Level {

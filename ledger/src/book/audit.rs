@@ -171,7 +171,7 @@ impl Everything<'_> {
         let mut tally = Tally::default();
         for (_, row) in self.reservations.iter() {
             tally.enter(row.state);
-            for leg in row.legs.iter() {
+            for leg in row.legs() {
                 let sums = by_account.entry((leg.lineage, leg.account)).or_default();
                 sums.legs += 1;
                 if row.state.is_open() {

@@ -23,7 +23,7 @@ impl Book {
         self.derived.remove_id(id, Found::Reservation(slot));
         let row = self.reservations.remove(slot);
         self.derived.tally.leave(row.state);
-        for leg in row.legs.iter() {
+        for leg in row.legs() {
             self.forget_leg(leg);
         }
         true

@@ -48,7 +48,7 @@ pub(crate) use calendars::Uncovered;
 pub(crate) use derived::Found;
 pub(crate) use generations::find_limit;
 pub(crate) use judge::{Ask, judge};
-pub(crate) use paths::{Path, SharedLegs};
+pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
 pub(crate) use reservation::Kept;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};

@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::answer::{Hold, LegReceipt, Receipt, State, Tier};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
-use crate::book::paths::SharedLegs;
 use crate::book::table::Row;
 use crate::ids::{OperationId, ReservationId, UserId};
-use crate::record::{Account, Ended, Leg, ReservationRow, Tombstone};
+use crate::record::{Account, Ended, Leg, ReservationRow, Subject, Tombstone};
 use crate::unit::Amounts;
 
-/// A reservation in the book: its record, but for the subject, which it shares with what its receipts say.
+/// A reservation in the book: its record, but for the subject and the legs, which it shares with its receipts.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) id: ReservationId,
     pub(crate) request_digest: [u8; 32],
-    /// Its subject, and what its receipts say of its legs. That follows from the legs; it is at hand because every
-    /// receipt needs it, and shared because most are alike.
+    /// Its subject, its legs, and what its receipts say of them. That follows from the legs; it is at hand because
+    /// every receipt needs it, and shared because most are alike.
     pub(crate) hold: Arc<Hold>,
     pub(crate) generation: u64,
     pub(crate) tier: Tier,
     pub(crate) state: State,
     pub(crate) reserved: Amounts,
-    pub(crate) legs: Arc<[Leg]>,
     pub(crate) reserved_at_ms: u64,
     pub(crate) reserved_revision: u64,
     pub(crate) expires_at_ms: u64,
@@ -35,8 +35,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// The reservation of a record, with the legs and the hold that it shares with others.
-    pub(crate) fn of(record: ReservationRow, (legs, hold): SharedLegs) -> Kept {
+    /// The reservation of a record, with the hold that it shares with others.
+    pub(crate) fn of(record: ReservationRow, hold: Arc<Hold>) -> Kept {
         Kept {
             id: record.id,
             request_digest: record.request_digest,
@@ -45,7 +45,6 @@ impl Kept {
             tier: record.tier,
             state: record.state,
             reserved: record.reserved,
-            legs,
             reserved_at_ms: record.reserved_at_ms,
             reserved_revision: record.reserved_revision,
             expires_at_ms: record.expires_at_ms,
@@ -57,6 +56,10 @@ impl Kept {
         }
     }
 
+    pub(crate) fn legs(&self) -> &[Leg] {
+        &self.hold.places
+    }
+
     pub(crate) fn record(&self) -> ReservationRow {
         ReservationRow {
             id: self.id,
@@ -66,7 +69,7 @@ impl Kept {
             tier: self.tier,
             state: self.state,
             reserved: self.reserved,
-            legs: Arc::clone(&self.legs),
+            legs: self.legs().into(),
             reserved_at_ms: self.reserved_at_ms,
             reserved_revision: self.reserved_revision,
             expires_at_ms: self.expires_at_ms,
@@ -136,7 +139,7 @@ impl Book {
     }
 
     /// What a receipt says of a leg.
-    pub(crate) fn leg_receipt(&self, leg: &Leg) -> LegReceipt {
+    fn leg_receipt(&self, leg: &Leg) -> LegReceipt {
         let lineage = self.lineages.get(leg.lineage);
         let account = self.account(leg);
         LegReceipt {
@@ -147,6 +150,12 @@ impl Book {
             generation: account.generation,
             epoch_start_ms: account.epoch_start_ms,
         }
+    }
+
+    /// What receipts say of legs.
+    pub(crate) fn hold(&self, subject: &Arc<Subject>, places: SmallVec<[Leg; 8]>) -> Hold {
+        let legs = places.iter().map(|leg| self.leg_receipt(leg)).collect();
+        Hold { subject: Arc::clone(subject), legs, places }
     }
 
     pub(crate) fn receipt_of(&self, slot: u32) -> Arc<Receipt> {
@@ -175,9 +184,9 @@ impl Row for Kept {
             self.reserved_at_ms,
             self.reserved_revision,
             self.grace_ms,
-            pair(self.tier as u32, self.legs.len() as u32),
+            pair(self.tier as u32, self.legs().len() as u32),
         ]);
-        for leg in self.legs.iter() {
+        for leg in self.legs() {
             out.put_words([pair(leg.lineage, leg.account), leg.amount]);
         }
         out.put_text(self.hold.subject.tenant.as_str());

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::answer::Hold;
 use crate::book::events::hash_event;
-use crate::book::paths::SharedLegs;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
 use crate::book::{Book, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
@@ -19,7 +20,7 @@ struct Restoring {
     book: Book,
     /// Subjects, legs and what receipts say of them are shared by their reservations, as in the book that was
     /// saved: each subject's last ones.
-    legs: BTreeMap<Arc<Subject>, SharedLegs>,
+    holds: BTreeMap<Arc<Subject>, Arc<Hold>>,
 }
 
 impl Book {
@@ -145,8 +146,8 @@ impl Restoring {
                 book.derived.tally.held_by_legs[lineage.unit as usize] += u128::from(leg.amount);
             }
         }
-        let shared = self.share_legs(&row);
-        let row = Kept::of(row, shared);
+        let hold = self.share_hold(&row);
+        let row = Kept::of(row, hold);
         let book = &mut self.book;
         book.derived.tally.enter(row.state);
         if row.unknown_at_ms != 0 && row.ended.is_none() {
@@ -160,19 +161,15 @@ impl Restoring {
         Ok(())
     }
 
-    fn share_legs(&mut self, row: &ReservationRow) -> SharedLegs {
-        if let Some(known) = self.legs.get(&row.subject).filter(|(legs, _)| *legs == row.legs) {
-            return known.clone();
+    fn share_hold(&mut self, row: &ReservationRow) -> Arc<Hold> {
+        let last = self.holds.get(&row.subject);
+        if let Some(known) = last.filter(|known| *known.places == *row.legs) {
+            return Arc::clone(known);
         }
-        let subject = match self.legs.get(&row.subject) {
-            Some((_, hold)) => Arc::clone(&hold.subject),
-            None => Arc::clone(&row.subject),
-        };
-        let legs = row.legs.iter().map(|leg| self.book.leg_receipt(leg)).collect();
-        let hold = Hold { subject: Arc::clone(&subject), legs };
-        let shared = (Arc::clone(&row.legs), Arc::new(hold));
-        self.legs.insert(subject, shared.clone());
-        shared
+        let subject = last.map_or(&row.subject, |known| &known.subject);
+        let hold = Arc::new(self.book.hold(subject, SmallVec::from_slice(&row.legs)));
+        self.holds.insert(Arc::clone(&hold.subject), Arc::clone(&hold));
+        hold
     }
 
     fn add_tombstone(&mut self, slot: u32, row: Tombstone) -> Result<(), RestoreError> {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::book::Book;
 use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
@@ -71,8 +73,8 @@ impl Book {
     }
 
     /// Touches every lineage that a reservation is held on, and gives its legs. On an error the command must be refused.
-    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<Arc<[Leg]>, Uncovered> {
-        let legs = Arc::clone(&self.reservations.get(slot).legs);
+    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<SmallVec<[Leg; 8]>, Uncovered> {
+        let legs = SmallVec::<[Leg; 8]>::from_slice(self.reservations.get(slot).legs());
         legs.iter().try_for_each(|leg| self.touch(leg.lineage))?;
         Ok(legs)
     }

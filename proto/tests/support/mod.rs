@@ -262,7 +262,7 @@ impl Random {
 
     fn hold(&mut self) -> Hold {
         let subject = Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() };
-        Hold { subject: subject.into(), legs: self.list(7, Random::leg_receipt).into() }
+        Hold::new(subject, self.list(7, Random::leg_receipt).into())
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {
