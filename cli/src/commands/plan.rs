@@ -25,7 +25,7 @@ pub enum Command {
     Apply {
         /// The document; - reads standard input
         file: PathBuf,
-        /// Refuse unless this generation is in force
+        /// Refuse unless this generation is in force, or this very document already
         #[arg(long, value_name = "N")]
         expected_generation: Option<u64>,
     },
