@@ -176,7 +176,7 @@ impl State {
     }
 }
 
-/// The rung of the ladder (spec §7); the worst over a request's limits.
+/// The rung of the ladder; the worst over a request's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Below the alert threshold.
