@@ -65,6 +65,9 @@ async fn ask(client: &Client, member: &v1::Member, deadline: Duration) -> Outcom
 /// Everything that is not as it must be.
 fn problems(audited: &[Audited]) -> Vec<String> {
     let mut problems = Vec::new();
+    if audited.is_empty() {
+        problems.push("no member was audited: the one that was asked knows of no cluster".to_owned());
+    }
     let mut digests: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
     for one in audited {
         match &one.answer {
