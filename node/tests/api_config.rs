@@ -181,6 +181,15 @@ fn every_problem_of_content_is_said_at_once() {
 }
 
 #[test]
+fn a_log_level_that_would_silence_the_node_is_refused() {
+    let said = problems("log_level = \"loud\"");
+    assert!(said[0].starts_with("log_level: has \"loud\"; that is no level (off, error"), "{said:#?}");
+    let quiet = problems("log_level = \"info,openraft=quiet\"");
+    assert!(quiet[0].starts_with("log_level: has \"openraft=quiet\""), "{quiet:#?}");
+    assert!(load("log_level = \"info,openraft=warn\"", no_env, []).is_ok());
+}
+
+#[test]
 fn a_file_that_is_not_toml_names_the_line() {
     let said = problems("node_id = 1\nnode_id = = 2\n");
     assert!(said[0].contains("line 2"), "{said:?}");

@@ -5,6 +5,7 @@
 //! to an operator is written in `docs/configuration.md`; `scripts/holdfast.toml` holds the defaults.
 
 mod address;
+mod filter;
 mod load;
 mod validate;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdfast_proto::limits::BATCH_COMMANDS_MAX;
 
-use super::{Address, Listen, NodeConfig, Problem};
+use super::{Address, Listen, NodeConfig, Problem, filter};
 use crate::limits::{
     CLUSTER_ID_BYTES_MAX, CONNECTIONS_CEILING, ELECTION_MS_CEILING, ELECTION_PER_HEARTBEAT_MIN,
     ENTRIES_UNDER_WAY_CEILING, HEARTBEAT_MS_FLOOR, MEMBERS_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_FLOOR,
@@ -58,8 +58,8 @@ impl Check {
         if config.data_dir.as_os_str().is_empty() {
             self.say("data_dir", "must not be empty");
         }
-        if config.log_level.trim().is_empty() {
-            self.say("log_level", "must not be empty; info is usual");
+        if let Some(problem) = filter::problem(&config.log_level) {
+            self.say("log_level", problem);
         }
     }
 
