@@ -481,6 +481,14 @@ fn each_fault_of_a_route_has_its_answer() {
             "- {name: r, rollout: enforced}",
             "line 3: routes[0].rollout: must be enforce, shadow or a percentage such as 5%, is \"enforced\"; did you mean \"enforce\"?",
         ),
+        (
+            "- {name: r, rollout: shadow}",
+            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
+        ),
+        (
+            "- {name: r, rollout: 5%}",
+            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
+        ),
         ("- {name: r, rollout: 101%}", "line 3: routes[0].rollout: is 101%; at most 100% is possible"),
         (
             "- {name: r, estimator: md5:1}",
