@@ -1,9 +1,12 @@
 //! Forgetting: ended reservations and tombstones once their ids are under the floor, closed accounts once
 //! nothing refers to them, lineages once they are as good as new. This keeps memory bounded.
 
+use std::sync::Arc;
+
 use crate::book::judge::accrued_at;
-use crate::book::lineage::Sink;
+use crate::book::lineage::{Sink, statement};
 use crate::book::{Book, Found, Uncovered, open_lineage};
+use crate::event::Effect;
 use crate::limits::{DROP_AGAIN_MS, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Rule;
 use crate::record::{Leg, LimitKind, Lineage};
@@ -98,7 +101,13 @@ impl Book {
         });
         for slot in due {
             if self.touch(slot).is_ok() && self.is_as_new(slot).unwrap_or(false) {
-                let key = self.lineages.get(slot).key.clone();
+                let row = self.lineages.get(slot);
+                let key = row.key.clone();
+                if row.rule.is_none() {
+                    // No roll will close the account of a withdrawn limit: what was used of it is told here.
+                    let last = statement(&key, &row.current, now_ms);
+                    self.derived.effects.extend(last.map(|last| Effect::Statement(Arc::new(last))));
+                }
                 self.derived.remove_lineage(&self.lineages, &key, slot);
                 self.lineages.remove(slot);
                 continue;

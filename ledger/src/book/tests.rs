@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::book::Book;
 use crate::book::lineage::take;
-use crate::command::{Command, EntryHeader, EpochBounds, PublishPlan, Release, Request, Reserve, SetTenant};
+use crate::command::{
+    Command, EntryHeader, EpochBounds, PublishPlan, Release, Request, Reserve, SetTenant, Settle, Start,
+};
 use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::limits::{GENERATIONS_KEPT_MAX, PLANS_KEPT_MAX};
@@ -306,6 +308,39 @@ fn the_rules_version_of_a_newer_ledger_stops_this_one() {
     let mut book = book();
     let raise = Command::RaiseRules { rules_version: 2 };
     assert!(catch_unwind(AssertUnwindSafe(|| entry(&mut book, NOW_MS, raise))).is_err());
+}
+
+/// Found by interleavings: what was used of a withdrawn limit left the book without a statement.
+#[test]
+fn the_usage_of_a_withdrawn_limit_is_told_before_it_is_dropped() {
+    let mut book = book();
+    let id = ReservationId::from_parts(NOW_MS, 1);
+    let operation: crate::ids::OperationId = "op".parse().unwrap();
+    entry(&mut book, NOW_MS, Command::Start(Start { id, operation: operation.clone() }));
+    let actual = Amounts::NONE.with(Unit::Tokens, 30);
+    entry(&mut book, NOW_MS, Command::Settle(Settle { id, operation, actual }));
+    let start = PLAN.find("  total:").unwrap();
+    let without = &PLAN[..start];
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: without.into(),
+        plan: Arc::new(Plan::parse(without).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    let mut told = Vec::new();
+    for hours in 1..4 {
+        entry(&mut book, NOW_MS + hours * 3_600_000, Command::Tick);
+        let effects = book.drain_effects().into_iter();
+        told.extend(effects.filter_map(|effect| match effect {
+            Effect::Statement(statement) if statement.lineage.limit.as_str() == "total" => {
+                Some(statement.columns.spent)
+            }
+            _ => None,
+        }));
+    }
+    assert!(book.lineages.iter().all(|(_, row)| row.key.limit.as_str() != "total"), "it was not dropped");
+    assert_eq!(told, [30]);
 }
 
 /// The history of generations is bounded, and what an open reservation was admitted under is kept.
