@@ -21,6 +21,9 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+// The ledger's deliberate bugs are for the harness: no program that serves is built with them.
+const _: () = assert!(!holdfast_ledger::mutants::BUILT_IN);
+
 fn main() -> ExitCode {
     match commands::run(args::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,

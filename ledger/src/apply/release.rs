@@ -5,6 +5,7 @@ use crate::book::{Book, Found};
 use crate::command::Release;
 use crate::ids::ReservationId;
 use crate::limits::RESERVATIONS_KEPT_MAX;
+use crate::mutants;
 use crate::record::Tombstone;
 use crate::unit::Amounts;
 
@@ -16,13 +17,13 @@ impl Book {
             None => return self.leave_tombstone(release.id),
         };
         match self.state(slot) {
-            State::Reserved | State::Expiring => {
+            state if may_release(state) => {
                 let legs = self.touch_legs(slot)?;
                 self.end_legs(release.id, &legs, &Amounts::NONE);
                 let receipt = self.end(slot, State::Released, Amounts::NONE, Amounts::NONE);
                 Ok(Answer::Reservation(receipt))
             }
-            State::Released => Ok(self.answer_with(slot)),
+            State::Released if !mutants::on("release-once-only") => Ok(self.answer_with(slot)),
             state => Err(Refusal::WrongState { state }),
         }
     }
@@ -30,6 +31,9 @@ impl Book {
     /// A reserve that is still under way somewhere finds RELEASED when it lands.
     fn leave_tombstone(&mut self, id: ReservationId) -> Result<Answer, Refusal> {
         self.check_fresh(id)?;
+        if mutants::on("no-tombstone") {
+            return Ok(Answer::Tombstone { id });
+        }
         if self.reservations.len() + self.tombstones.len() >= RESERVATIONS_KEPT_MAX {
             return Err(Refusal::Overloaded { ceiling: "RESERVATIONS_KEPT_MAX" });
         }
@@ -38,5 +42,13 @@ impl Book {
         self.derived.add_id(id, Found::Tombstone(slot));
         self.derived.tombstone_timers.schedule(forget_at_ms, slot);
         Ok(Answer::Tombstone { id })
+    }
+}
+
+fn may_release(state: State) -> bool {
+    match state {
+        State::Reserved | State::Expiring => true,
+        State::Started => mutants::on("release-what-runs"),
+        _ => false,
     }
 }

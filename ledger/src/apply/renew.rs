@@ -4,6 +4,7 @@ use crate::answer::{Answer, Refusal, State};
 use crate::apply::invalid;
 use crate::book::Book;
 use crate::command::Renew;
+use crate::mutants;
 
 impl Book {
     pub(super) fn apply_renew(&mut self, renew: &Renew) -> Result<Answer, Refusal> {
@@ -22,7 +23,7 @@ impl Book {
             return Err(invalid("extend_ms", format!("is over the route's maximum of {most_ms} ms")));
         }
         let until_ms = self.header.clock_ms.saturating_add(renew.extend_ms);
-        if until_ms > self.reservations.get(slot).expires_at_ms {
+        if until_ms > self.reservations.get(slot).expires_at_ms || mutants::on("renew-shortens") {
             self.reservations.get_mut(slot).expires_at_ms = until_ms;
             self.schedule_reservation(slot);
         }

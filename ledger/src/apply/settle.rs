@@ -8,6 +8,7 @@ use crate::book::{Book, Kept, hash_freeze};
 use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
+use crate::mutants;
 use crate::plan::{Level, Route};
 use crate::record::{Freeze, Leg};
 use crate::unit::{Amounts, Unit};
@@ -30,19 +31,31 @@ impl Book {
         }
         let actual = actual_amounts(row, &settle.actual)?;
         if let Some(ended) = &row.ended {
-            return match ended.actual == actual {
+            return match ended.actual == actual || mutants::on("settle-any-content") {
+                true if mutants::on("settle-twice") => self.settle_twice(slot, actual),
                 true => Ok(self.answer_with(slot)),
                 false => Err(Refusal::Conflict { state }),
             };
         }
         let legs = self.touch_legs(slot)?;
-        let debts = self.end_legs(settle.id, &legs, &actual);
+        let booked = if mutants::on("overrun-is-free") { row_at_most(self, slot, actual) } else { actual };
+        let debts = self.end_legs(settle.id, &legs, &booked);
         let state = if debts.is_empty() { State::Settled } else { State::SettledWithDebt };
         let receipt = self.end(slot, state, actual, debts);
-        if let Some(breach) = self.find_breach(slot, &actual) {
+        if let Some(breach) = self.find_breach(slot, &actual).filter(|_| !mutants::on("no-freeze")) {
             self.freeze(slot, &breach);
         }
         Ok(Answer::Reservation(receipt))
+    }
+
+    /// The mutant `settle-twice`: a repeated settlement gives back once more what was not used.
+    fn settle_twice(&mut self, slot: u32, actual: Amounts) -> Result<Answer, Refusal> {
+        for leg in self.touch_legs(slot)? {
+            let row = self.lineages.get_mut(leg.lineage);
+            let unused = leg.amount.saturating_sub(actual.get(row.unit).unwrap_or(0));
+            row.refund_again(unused);
+        }
+        Ok(self.answer_with(slot))
     }
 
     /// The terms of the route that a reservation was admitted under.
@@ -122,6 +135,14 @@ impl Book {
     fn limit_of(&self, leg: &Leg) -> LimitId {
         self.lineages.get(leg.lineage).key.limit.clone()
     }
+}
+
+/// The mutant `overrun-is-free`: nothing past what was held.
+fn row_at_most(book: &Book, slot: u32, mut actual: Amounts) -> Amounts {
+    for (unit, held) in book.reservations.get(slot).reserved.iter() {
+        actual.set(unit, actual.get(unit).map(|amount| amount.min(held)));
+    }
+    actual
 }
 
 /// What a settlement books, per unit that was reserved: `requests` as held unless said otherwise, the others

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Refusal, State};
 use crate::book::Book;
 use crate::command::Start;
+use crate::mutants;
 
 impl Book {
     pub(super) fn apply_start(&mut self, start: &Start) -> Result<Answer, Refusal> {
@@ -10,12 +11,14 @@ impl Book {
         let state = self.state(slot);
         let row = self.reservations.get(slot);
         if let Some(bound) = &row.operation {
-            return match *bound == start.operation {
+            return match *bound == start.operation || mutants::on("start-binds-anybody") {
                 true => Ok(self.answer_with(slot)),
                 false => Err(Refusal::Conflict { state }),
             };
         }
-        if state != State::Reserved {
+        let may_start =
+            state == State::Reserved || (state == State::Expiring && mutants::on("start-after-the-hold"));
+        if !may_start {
             return Err(Refusal::WrongState { state });
         }
         let now_ms = self.header.clock_ms;

@@ -5,6 +5,7 @@ use crate::book::calendars::Calendars;
 use crate::book::lineage::roll::carried_after;
 use crate::ids::LimitId;
 use crate::limits::SLOT_RETRY_MS;
+use crate::mutants;
 use crate::plan::{Ladder, Level, Rule};
 use crate::record::{Freeze, LimitKind, Lineage};
 
@@ -103,8 +104,9 @@ fn judge_one(ask: &Ask<'_>, now_ms: u64, calendars: &Calendars) -> Result<Tier, 
     if amount > available && amount > most_ever(lineage) {
         return Err(No { reason: Reason::NeverFits, reset_at_ms: None, retry_at_ms: None });
     }
-    let in_debt = lineage.debt > 0;
-    if !in_debt && amount <= available {
+    let in_debt = lineage.debt > 0 && !(mutants::on("debt-elsewhere-is-ignored") && ask.amount.is_none());
+    let fits = if mutants::on("less-for-at-most") { amount < available } else { amount <= available };
+    if !in_debt && fits {
         return Ok(ask.amount.map_or(Tier::Normal, |amount| tier_with(lineage, amount)));
     }
     let held = lineage.current.columns.reserved + ask.held_before;
@@ -143,7 +145,8 @@ fn times(lineage: &Lineage, amount: u128, now_ms: u64, calendars: &Calendars) ->
 /// When a bucket, replayed to now, holds an amount, its debt repaid first. `None`: never.
 pub(crate) fn accrued_at(lineage: &Lineage, wanted: u128, now_ms: u64) -> Option<u64> {
     let Some(Rule::Bucket { amount, per_ms, .. }) = lineage.rule else { return None };
-    let missing = (lineage.debt + wanted).saturating_sub(lineage.current.columns.available);
+    let debt = if mutants::on("wait-without-debt") { 0 } else { lineage.debt };
+    let missing = (debt + wanted).saturating_sub(lineage.current.columns.available);
     if missing == 0 {
         return Some(now_ms);
     }
@@ -204,8 +207,9 @@ pub(crate) fn tier_of(ladder: &Ladder, (used, allowance): (u128, u128)) -> Tier 
         (Ok(used), Ok(allowance)) => u128::from(used) * 100 >= u128::from(allowance) * u128::from(percent),
         _ => used * 100 >= allowance * u128::from(percent),
     };
+    let later = if mutants::on("ladder-one-percent-late") { 1 } else { 0 };
     // A plan's ladder never degrades before it alerts.
-    if !reaches(ladder.alert_percent) {
+    if !reaches(ladder.alert_percent + later) {
         Tier::Normal
     } else if reaches(ladder.degrade_percent) {
         Tier::DegradedHeavy

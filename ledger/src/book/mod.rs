@@ -8,6 +8,7 @@ use crate::command::{Command, EntryHeader};
 use crate::event::{Effect, Event};
 use crate::ids::{RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
+use crate::mutants;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
@@ -101,7 +102,10 @@ impl Book {
     pub fn begin_entry(&mut self, header: &EntryHeader) {
         self.header.index = header.index;
         self.header.term = header.term;
-        self.header.clock_ms = self.header.clock_ms.max(header.stamp_ms);
+        self.header.clock_ms = match mutants::on("clock-goes-back") {
+            false => self.header.clock_ms.max(header.stamp_ms),
+            true => header.stamp_ms,
+        };
         for bounds in &header.epoch_bounds {
             self.extend_calendar(bounds);
         }

@@ -12,6 +12,7 @@ use crate::book::hash::hash_names;
 use crate::command::Request;
 use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::limits::{PATHS_AGE_MS_MAX, PATHS_MAX};
+use crate::mutants;
 use crate::plan::{Level, Limit};
 use crate::record::{Lane, LineageKey, Subject};
 use crate::unit::Unit;
@@ -52,6 +53,7 @@ impl Path {
         });
         let legs = plan
             .limits_for(request)
+            .filter(|limit| !(mutants::on("skip-user-level") && limit.scope.level == Level::User))
             .map(|limit| PathLeg {
                 key: Arc::new(key_for(limit, request, &subject.route)),
                 slot: None,
@@ -68,7 +70,10 @@ fn key_for(limit: &Limit, request: &Request, route: &RouteName) -> LineageKey {
     LineageKey {
         limit: limit.id.clone(),
         tenant: (scope.level >= Level::Tenant).then(|| request.tenant.clone()),
-        user: request.user.clone().filter(|_| scope.level == Level::User),
+        user: match mutants::on("users-share") {
+            false => request.user.clone().filter(|_| scope.level == Level::User),
+            true => None,
+        },
         route: scope.route.then(|| route.clone()),
         model: request.model.clone().filter(|_| scope.model),
         region: request.region.clone().filter(|_| scope.region),

@@ -10,6 +10,7 @@ use crate::book::events::hash_event;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
 use crate::book::{Book, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
+use crate::mutants;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, RestoreError};
 use crate::record::{ReservationRow, Subject, Tombstone};
@@ -157,7 +158,9 @@ impl Restoring {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
         book.derived.add_id(id, Found::Reservation(slot));
-        book.schedule_reservation(slot);
+        if !mutants::on("restore-without-timers") {
+            book.schedule_reservation(slot);
+        }
         Ok(())
     }
 
@@ -191,6 +194,9 @@ impl Restoring {
     }
 
     fn add_freeze(&mut self, freeze: Freeze) -> Result<(), RestoreError> {
+        if mutants::on("restore-thaws") {
+            return Ok(());
+        }
         self.sum(hash_freeze(&freeze));
         let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
         let what = format!("freeze on {} {}", freeze.tenant, freeze.route);

@@ -8,6 +8,7 @@ use crate::book::{Book, Uncovered};
 use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::limits::{DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
+use crate::mutants;
 use crate::record::Ended;
 use crate::unit::Amounts;
 
@@ -52,6 +53,7 @@ impl Book {
                 self.expire(slot)?;
                 self.derived.work.expired += 1;
             }
+            State::Started if mutants::on("unknown-is-unused") => self.expire(slot)?,
             State::Started => {
                 self.make_unknown(slot);
                 self.derived.work.unknown += 1;
@@ -64,7 +66,9 @@ impl Book {
     /// RESERVED past its hold and grace → EXPIRED; the units return.
     pub(crate) fn expire(&mut self, slot: u32) -> Result<(), Uncovered> {
         let legs = self.touch_legs(slot)?;
-        self.end_legs(self.reservations.get(slot).id, &legs, &Amounts::NONE);
+        if !mutants::on("expiry-keeps-the-units") {
+            self.end_legs(self.reservations.get(slot).id, &legs, &Amounts::NONE);
+        }
         self.end(slot, State::Expired, Amounts::NONE, Amounts::NONE);
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::book::derived::Found;
 use crate::book::lineage::Sink;
 use crate::event::Effect;
 use crate::ids::ReservationId;
+use crate::mutants;
 use crate::record::{ClosedAccount, Leg, Lineage};
 use crate::unit::{Amounts, Unit};
 
@@ -98,7 +99,13 @@ impl Book {
         let row = self.lineages.get_mut(leg.lineage);
         let unit = row.unit;
         // Slots are held while the operation runs and never spent.
-        let spent = if unit == Unit::Slots { 0 } else { actual.get(unit).unwrap_or(0) };
+        let spent = if unit == Unit::Slots && mutants::on("slots-are-spent") {
+            leg.amount
+        } else if unit == Unit::Slots {
+            0
+        } else {
+            actual.get(unit).unwrap_or(0)
+        };
         self.derived.tally.held_by_legs[unit as usize] -= u128::from(leg.amount);
         let debt = if row.current.number == leg.account {
             row.settle_current(leg.amount, spent, id, &mut self.derived.sink);

@@ -7,6 +7,13 @@ use crate::ids::ReservationId;
 use crate::record::{Account, Lineage};
 
 impl Lineage {
+    /// Of the mutant `settle-twice`: units that were given back are given back again, where C7 does not see it.
+    pub(crate) fn refund_again(&mut self, amount: u64) {
+        if let Some(crate::plan::Rule::Bucket { .. }) = self.rule {
+            self.credit(u128::from(amount), Source::Refill, &mut Sink::default());
+        }
+    }
+
     /// Holds an amount that was found to fit.
     pub(crate) fn hold(&mut self, amount: u64) {
         let amount = u128::from(amount);

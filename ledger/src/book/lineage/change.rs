@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::book::calendars::{Calendars, Uncovered};
 use crate::book::lineage::credit::Source;
 use crate::book::lineage::{Sink, Terms};
+use crate::mutants;
 use crate::plan::Rule;
 use crate::record::{Account, Columns, Lineage, LineageKey};
 use crate::unit::Unit;
@@ -114,7 +115,9 @@ impl Lineage {
             self.refill_remainder = 0;
             return Ok(());
         };
-        let runs_on = self.kind == terms.kind && self.epoch_runs_on(change.at_ms);
+        let runs_on = self.kind == terms.kind
+            && self.epoch_runs_on(change.at_ms)
+            && !mutants::on("publish-starts-afresh");
         self.kind = terms.kind;
         if runs_on {
             self.succeed(terms.rule.clone(), change, sink);

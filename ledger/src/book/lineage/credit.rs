@@ -2,6 +2,7 @@
 
 use crate::book::lineage::{Sink, take};
 use crate::event::EventKind;
+use crate::mutants;
 use crate::plan::Rule;
 use crate::record::{Account, Lineage};
 
@@ -23,7 +24,10 @@ pub(crate) enum Source {
 impl Lineage {
     /// Credits the current account: repays the lineage's debt, then fills `available` up to the cap.
     pub(crate) fn credit(&mut self, amount: u128, source: Source, sink: &mut Sink) {
-        let left = self.repay_here(amount, sink);
+        let left = match source {
+            Source::Refill if mutants::on("refill-before-repaying") => amount,
+            _ => self.repay_here(amount, sink),
+        };
         let filled = left.min(self.room());
         let columns = &mut self.current.columns;
         columns.available += filled;
@@ -75,7 +79,8 @@ impl Lineage {
             self.lower_debt(repaid, sink);
         }
         let left = amount - repaid;
-        let moved = if same_epoch { left.min(self.room()) } else { 0 };
+        let lost = mutants::on("refunds-stay-behind");
+        let moved = if same_epoch && !lost { left.min(self.room()) } else { 0 };
         closed.columns.carried_forward += moved;
         closed.columns.forfeited += left - moved;
         if moved > 0 {

@@ -6,6 +6,7 @@ use crate::book::calendars::{Calendars, Uncovered};
 use crate::book::lineage::credit::Source;
 use crate::book::lineage::{Sink, statement};
 use crate::event::EventKind;
+use crate::mutants;
 use crate::plan::{Calendar, Rule};
 use crate::record::{Account, Columns, Lineage};
 
@@ -33,7 +34,7 @@ impl Lineage {
             return;
         }
         let (gain, remainder) = accrue(elapsed, amount, per_ms, self.refill_remainder);
-        self.refill_remainder = remainder;
+        self.refill_remainder = if mutants::on("fractions-are-lost") { 0 } else { remainder };
         if gain > 0 {
             self.credit(gain, Source::Refill, sink);
         }
@@ -73,14 +74,15 @@ impl Lineage {
     /// Ends the running epoch and opens the next one.
     fn roll(&mut self, start_ms: u64, end_ms: Option<u64>, sink: &mut Sink) {
         let (limit, carry_over, carry_debt) = self.period();
-        if !carry_debt && self.debt > 0 {
+        if (!carry_debt || mutants::on("debt-dies-with-its-epoch")) && self.debt > 0 {
             let amount = self.debt;
             self.current.columns.forgiven += amount;
             self.current.columns.overdraft_repaid += amount;
             self.debt = 0;
             sink.events.push(EventKind::Forgiven { lineage: self.key.clone(), amount });
         }
-        let carried = self.current.columns.available.min(u128::from(carry_over));
+        let most = if mutants::on("all-goes-over") { u128::MAX } else { u128::from(carry_over) };
+        let carried = self.current.columns.available.min(most);
         self.retire_available(carried);
         self.close_current(start_ms, sink);
         self.begin_epoch(carried, Some(start_ms), end_ms);
