@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_proto::answers::{Decided, Done, decode_batched_answer};
 use holdfast_proto::commands::encode_batched;
-use holdfast_proto::ledger::command::{Release, Reserve};
+use holdfast_proto::ledger::command::Release;
 use holdfast_proto::ledger::{Command, ReservationId};
 use holdfast_proto::v1::batch_command::Command as Wire;
 use holdfast_proto::{FieldError, v1};
@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::abandoned::{Abandoned, Undo};
-use crate::core::{Advice, Call, Kind, Reply, Step, Verdict, advice};
+use crate::core::{Advice, CommandCall, Next, Reply, advice};
 use crate::dial::Connecting;
-use crate::error::{CallError, Unknown, failed};
+use crate::error::{CallError, Unknown};
 use crate::link::{Ending, Submission, Time};
 use crate::options::{CallOptions, ClientBuilder};
-use crate::peer::{Peer, closed};
+use crate::peer::Peer;
 use crate::request::Request;
 use crate::reservation::Reservation;
 use crate::router::{Picked, Router};
@@ -190,7 +190,7 @@ impl Core {
         self.started + Duration::from_millis(at_ms)
     }
 
-    /// Runs one command to its end: the call's decisions are made in [`Call`], this carries them out.
+    /// Runs one command to its end: the call's decisions are made in [`CommandCall`], this carries them out.
     async fn run(&self, client: &Client, command: Command, attempts: u32) -> Result<Decided, CallError> {
         let undo = match &command {
             Command::Reserve(reserve) => Some(Undo::new(client, reserve.id)),
@@ -211,32 +211,26 @@ impl Core {
         command: Command,
         attempts: u32,
     ) -> Result<Decided, CallError> {
-        let kind = match &command {
-            Command::Reserve(_) => Kind::Reserve,
-            _ => Kind::Repeatable,
-        };
         let deadline_ms = self.now_ms().saturating_add(as_ms(options.deadline));
-        let mut call = Call::resumed(kind, deadline_ms, attempts);
-        let mut step = call.resume(self.now_ms());
-        let mut decided = None;
+        let mut call = CommandCall::new(command, deadline_ms, attempts);
+        let mut next = call.resume(self.now_ms());
         loop {
-            let wire = match step {
-                Step::Send { attempt } => encode_attempt(&command, attempt)?,
-                Step::Close => encode_close(&command)?,
-                Step::Pause { ms } => {
+            match next {
+                Next::Send => {}
+                Next::Pause { ms } => {
                     tokio::time::sleep(Duration::from_millis(ms)).await;
-                    step = call.resume(self.now_ms());
+                    next = call.resume(self.now_ms());
                     continue;
                 }
-                Step::End(verdict) => return end(verdict, decided, &command, call.attempts()),
-            };
+                Next::End(ended) => return *ended,
+            }
+            let wire = encode_batched(&call.outgoing()).ok_or_else(not_batched)?;
             let asked = self.pick(pinned);
-            let (reply, answer) = self.attempt(options, &asked.peer, wire, deadline_ms).await;
-            decided = answer;
+            let (reply, decided) = self.attempt(options, &asked.peer, wire, deadline_ms).await;
             if pinned.is_none() {
                 self.tell(&asked, &reply);
             }
-            step = call.on_reply(self.now_ms(), reply, rand::random());
+            next = call.on_reply(self.now_ms(), reply, decided, rand::random());
         }
     }
 
@@ -296,31 +290,6 @@ fn read(answer: v1::BatchAnswer) -> (Reply, Option<Decided>) {
     }
 }
 
-fn encode_attempt(command: &Command, attempt: u32) -> Result<Wire, CallError> {
-    let not_batched = || FieldError::new("command", "is not one of the ledger service");
-    let mut wire = encode_batched(command).ok_or_else(not_batched)?;
-    if let Wire::Reserve(reserve) = &mut wire {
-        reserve.attempt = attempt;
-    }
-    Ok(wire)
-}
-
-fn encode_close(command: &Command) -> Result<Wire, CallError> {
-    match command {
-        Command::Reserve(Reserve { id, .. }) => Ok(Wire::Release((&Release { id: *id }).into())),
-        _ => Err(FieldError::new("command", "is not a reserve").into()),
-    }
-}
-
-fn end(
-    verdict: Verdict,
-    decided: Option<Decided>,
-    command: &Command,
-    attempts: u32,
-) -> Result<Decided, CallError> {
-    match (failed(verdict, Some(command), attempts), decided) {
-        (Some(error), _) => Err(error),
-        (None, Some(decided)) => Ok(decided),
-        (None, None) => Err(CallError::Unavailable(closed())),
-    }
+fn not_batched() -> FieldError {
+    FieldError::new("command", "is not one of the ledger service")
 }

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use holdfast_proto::FieldError;
-use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::{Receipt, State, Tier};
-use holdfast_proto::ledger::command::{Release, Renew, ReportUnknown, Settle, Start};
 use holdfast_proto::ledger::ids::OperationId;
 use holdfast_proto::ledger::{Amounts, Command, ReservationId};
 
 use crate::client::{Client, as_ms};
+use crate::core::{Held, LetGo};
 use crate::error::CallError;
 use crate::request::name;
 
@@ -27,42 +25,39 @@ use crate::request::name;
 #[derive(Debug)]
 pub struct Reservation {
     client: Client,
-    receipt: Receipt,
-    revision: u64,
-    operation: Option<OperationId>,
+    hold: Held,
     /// Whether dropping it needs nothing.
     let_go: bool,
 }
 
 impl Reservation {
     pub(crate) fn new(client: Client, receipt: Receipt, revision: u64) -> Self {
-        let operation = receipt.operation.clone();
-        Reservation { client, receipt, revision, operation, let_go: false }
+        Reservation { client, hold: Held::new(receipt, revision), let_go: false }
     }
 
     /// Its id.
     pub fn id(&self) -> ReservationId {
-        self.receipt.id
+        self.hold.id()
     }
 
     /// The last receipt that was seen.
     pub fn receipt(&self) -> &Receipt {
-        &self.receipt
+        self.hold.receipt()
     }
 
     /// The book's revision at the last answer.
     pub fn revision(&self) -> u64 {
-        self.revision
+        self.hold.revision()
     }
 
     /// The state in the last receipt.
     pub fn state(&self) -> State {
-        self.receipt.state
+        self.receipt().state
     }
 
     /// The tier at admission: what the caller is asked to make do with.
     pub fn tier(&self) -> Tier {
-        self.receipt.tier
+        self.receipt().tier
     }
 
     /// Binds an operation and lets it run: RESERVED → STARTED. To be called before the work begins.
@@ -71,71 +66,62 @@ impl Reservation {
     /// *Rejected* with WRONG_STATE when the hold has ended, with CONFLICT when another operation was bound.
     pub async fn start(&mut self, operation: impl AsRef<str>) -> Result<&Receipt, CallError> {
         let operation: OperationId = name("operation", operation.as_ref())?;
-        // Remembered before the answer: from here on it may be started.
-        self.operation = Some(operation.clone());
-        let id = self.id();
-        self.submit(Command::Start(Start { id, operation })).await
+        let command = self.hold.start(operation);
+        self.submit(command).await
     }
 
     /// Ends it with what it used. Unused amounts come back; an overrun is booked in full.
     ///
     /// A unit that was held and is absent settles at the held amount for `requests` and at 0 for the others.
     pub async fn settle(&mut self, actual: Amounts) -> Result<&Receipt, CallError> {
-        let (id, operation) = (self.id(), self.operation()?);
-        self.submit(Command::Settle(Settle { id, operation, actual })).await
+        let command = self.hold.settle(actual)?;
+        self.submit(command).await
     }
 
     /// Says that the operation was lost sight of: its units stay held until an operation receipt ends it.
     pub async fn report_unknown(&mut self) -> Result<&Receipt, CallError> {
-        let (id, operation) = (self.id(), self.operation()?);
-        self.submit(Command::ReportUnknown(ReportUnknown { id, operation })).await
+        let command = self.hold.report_unknown()?;
+        self.submit(command).await
     }
 
     /// Ends it unused. Only while it was not started.
     pub async fn release(&mut self) -> Result<&Receipt, CallError> {
-        let id = self.id();
-        self.submit(Command::Release(Release { id })).await
+        self.submit(self.hold.release()).await
     }
 
     /// Extends the hold TTL, or the usage deadline of a started one, to `extend` from now on.
     pub async fn renew(&mut self, extend: Duration) -> Result<&Receipt, CallError> {
-        let id = self.id();
-        self.submit(Command::Renew(Renew { id, extend_ms: as_ms(extend) })).await
+        self.submit(self.hold.renew(as_ms(extend))).await
     }
 
     /// Gives up the guard: somebody else ends the reservation, by its id.
     pub fn detach(mut self) -> Receipt {
         self.let_go = true;
-        self.receipt.clone()
-    }
-
-    fn operation(&self) -> Result<OperationId, CallError> {
-        let missing = || FieldError::new("operation", "is missing: the reservation was not started here");
-        Ok(self.operation.clone().ok_or_else(missing)?)
+        self.receipt().clone()
     }
 
     async fn submit(&mut self, command: Command) -> Result<&Receipt, CallError> {
-        let Decided { revision, done, .. } = self.client.submit(command).await?;
-        self.revision = revision;
-        match done {
-            Done::Receipt(receipt) => self.receipt = *receipt,
-            // It ended, was forgotten, and its id was closed for ever.
-            Done::Tombstone(_) => self.receipt.state = State::Released,
-        }
-        Ok(&self.receipt)
+        let decided = self.client.submit(command).await?;
+        self.hold.observe(decided);
+        Ok(self.receipt())
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.let_go || !self.receipt.state.is_open() {
+        if self.let_go {
             return;
         }
         let id = self.id();
-        if self.operation.is_some() {
-            tracing::warn!(%id, state = self.receipt.state.as_str(), "a reservation was dropped that may have been started; settle it by its id");
-        } else if !self.client.abandon(id) {
-            tracing::warn!(%id, "a reservation was dropped and could not be queued for release; its hold TTL ends it");
+        match self.hold.let_go() {
+            LetGo::Nothing => {}
+            LetGo::Settlement => {
+                tracing::warn!(%id, state = self.state().as_str(), "a reservation was dropped that may have been started; settle it by its id");
+            }
+            LetGo::Release if self.client.abandon(id) => {}
+            LetGo::Release => {
+                tracing::warn!(%id, "a reservation was dropped and could not be queued for release; its hold TTL ends it");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! while an earlier attempt is unanswered therefore releases its id, which leaves a tombstone that the
 //! earlier attempt will find, before it reports the refusal.
 
+use holdfast_proto::ledger::mutants;
 use holdfast_proto::{ErrorReason, Failure, LeaderHint};
 
 use super::Backoff;
@@ -162,7 +163,7 @@ impl Call {
         match self.kind {
             Kind::Read => {}
             Kind::Once => return Step::End(Verdict::Unknown(why)),
-            Kind::Reserve | Kind::Repeatable => self.unanswered = true,
+            Kind::Reserve | Kind::Repeatable => self.unanswered = !mutants::on("lost-is-undone"),
         }
         self.try_again(now_ms, Failure::new(ErrorReason::OutcomeUnknown, why), random)
     }
@@ -172,7 +173,11 @@ impl Call {
             // The id has ended some other way, or was never there and never can be: closed all the same.
             Some(refusal) if closes(&failure) => Step::End(refused(refusal)),
             Some(_) => Step::End(Verdict::Unknown(format!("the id could not be closed: {failure}"))),
-            None if self.kind == Kind::Reserve && self.unanswered && !is_final(&failure) => {
+            None if self.kind == Kind::Reserve
+                && self.unanswered
+                && !is_final(&failure)
+                && !mutants::on("ids-are-not-closed") =>
+            {
                 self.closing = Some(failure);
                 self.redirects = 0;
                 Step::Close

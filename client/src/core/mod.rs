@@ -4,8 +4,14 @@
 
 mod backoff;
 mod call;
+mod command_call;
+mod held;
+mod life;
 mod routes;
 
 pub use backoff::Backoff;
 pub use call::{Advice, Call, Kind, Reply, Step, Verdict, advice};
+pub use command_call::{CommandCall, Next};
+pub use held::{Held, LetGo};
+pub use life::{End, Life, LifeStep, Stage};
 pub use routes::Routes;
