@@ -11,9 +11,11 @@ pub mod codes;
 pub mod convert;
 pub mod drive;
 pub mod evidence;
+pub mod exhaustive;
 #[cfg(test)]
 mod fixture;
 pub mod history;
+pub mod interleave;
 pub mod recovery;
 pub mod report;
 pub mod seed;

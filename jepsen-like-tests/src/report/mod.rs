@@ -1,10 +1,21 @@
-//! The HTML page of a run: operations over time, faults as bands, what was found. Self-contained.
+//! The HTML page of a run of torment: operations over time, faults as bands, what was found; and that of the
+//! interleavings. Self-contained.
 
+mod bars;
+mod interleavings;
 mod plot;
+
+pub use interleavings::html as interleavings_html;
 
 use std::fmt::Write as _;
 
 use crate::torment::Run;
+
+/// How every page looks.
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#222}\
+    th{text-align:left;padding-right:1.5em;font-weight:600;vertical-align:top}td,pre{font-family:monospace}\
+    pre{font-size:12px;overflow-x:auto}.pass{color:#0a6b2d}.violation,.inconclusive{color:#a4161a}\
+    svg{width:100%;height:auto}figcaption{font-size:13px;color:#555}";
 
 /// The page.
 pub fn html(run: &Run, command: &str) -> String {
@@ -34,10 +45,7 @@ pub fn html(run: &Run, command: &str) -> String {
     };
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>torment: {verdict}</title>\
-         <style>body{{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#222}}\
-         th{{text-align:left;padding-right:1.5em;font-weight:600;vertical-align:top}}td{{font-family:monospace}}\
-         .pass{{color:#0a6b2d}}.violation,.inconclusive{{color:#a4161a}}svg{{width:100%;height:auto}}\
-         figcaption{{font-size:13px;color:#555}}</style>\
+         <style>{STYLE}</style>\
          <h1>torment: <span class=\"{verdict}\">{verdict}</span></h1><table>{rows}</table>\
          <h2>Over time</h2>{plots}<h2>Findings</h2>{findings}</html>\n",
         plots = plot::plots(run),
