@@ -143,17 +143,32 @@ pub(super) fn reserve_id(id: ReservationId, Who(tenant, user): Who, amount: u64)
 
 /// Starts as operation `op`.
 pub(super) fn start(number: u8, op: &str) -> Step {
-    step(Command::Start(Start { id: id(number), operation: named(op) }))
+    start_id(id(number), op)
+}
+
+/// The same under any id.
+pub(super) fn start_id(id: ReservationId, op: &str) -> Step {
+    step(Command::Start(Start { id, operation: named(op) }))
 }
 
 /// Settles with what `op` used.
 pub(super) fn settle(number: u8, op: &str, used: u64) -> Step {
-    step(Command::Settle(Settle { id: id(number), operation: named(op), actual: tokens(used) }))
+    settle_id(id(number), op, used)
+}
+
+/// The same under any id.
+pub(super) fn settle_id(id: ReservationId, op: &str, used: u64) -> Step {
+    step(Command::Settle(Settle { id, operation: named(op), actual: tokens(used) }))
 }
 
 /// Releases.
 pub(super) fn release(number: u8) -> Step {
-    step(Command::Release(Release { id: id(number) }))
+    release_id(id(number))
+}
+
+/// The same under any id.
+pub(super) fn release_id(id: ReservationId) -> Step {
+    step(Command::Release(Release { id }))
 }
 
 /// Renews to `extend_ms` from then on.
