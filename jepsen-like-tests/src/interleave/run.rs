@@ -181,9 +181,13 @@ fn spawn(
     part
 }
 
+/// The most that a histogram tells apart: a day, ms.
+const HISTOGRAM_MAX: u64 = 86_400_000;
+
 /// Up to a day of the world's time, to three digits.
 fn histogram() -> Histogram<u64> {
-    Histogram::new(3).unwrap_or_else(|error| panic!("three digits are allowed: {error}"))
+    Histogram::new_with_max(HISTOGRAM_MAX, 3)
+        .unwrap_or_else(|error| panic!("three digits are allowed: {error}"))
 }
 
 fn lock(part: &Mutex<Part>) -> std::sync::MutexGuard<'_, Part> {

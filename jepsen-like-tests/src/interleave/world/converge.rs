@@ -102,13 +102,15 @@ impl World<'_> {
             Some(timer_ms.saturating_add_signed(-leader.offset_ms))
         });
         let dues = self.actors.iter().filter(|actor| actor.is_alive()).filter_map(|actor| actor.due_ms);
-        let next_ms = dues.chain(timer).filter(|due_ms| *due_ms > self.now_ms).min();
+        let held_up = self.held_up.iter().map(|(until_ms, _)| *until_ms);
+        let next_ms = dues.chain(timer).chain(held_up).filter(|due_ms| *due_ms > self.now_ms).min();
         self.now_ms = next_ms.unwrap_or(self.now_ms + 1);
         self.tick();
     }
 
-    /// The leader sees to timers that are due.
+    /// Some time has passed: messages go on, and the leader sees to timers that are due.
     pub fn tick(&mut self) {
+        self.go_on_with_held_up();
         let Some(leader) = self.cluster.leader else { return };
         let leader = &mut self.cluster.members[leader];
         let due = leader.book.next_timer_ms().is_some_and(|due_ms| due_ms <= leader.clock_ms(self.now_ms));
@@ -163,6 +165,7 @@ impl World<'_> {
         for row in &mut self.cut {
             row.fill(false);
         }
+        self.messages.extend(self.held_up.drain(..).map(|(_, message)| message));
     }
 
     /// Nothing goes on by itself. Operators end what nobody answers for; else time passes. True: all is over.

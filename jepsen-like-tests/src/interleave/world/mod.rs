@@ -147,6 +147,8 @@ struct World<'a> {
     cut: Vec<Vec<bool>>,
     actors: Vec<Actor>,
     messages: Vec<Message>,
+    /// Messages that are held up, with the times at which they go on, ms.
+    held_up: Vec<(u64, Message)>,
     /// Commands that were sent, for late repeats.
     sent: Vec<Command>,
     /// Ids that more than one caller has used: what one of them was told does not bind the others.
@@ -201,6 +203,7 @@ impl<'a> World<'a> {
             cut: vec![vec![false; members]; gateways],
             actors: Vec::new(),
             messages: Vec::new(),
+            held_up: Vec::new(),
             sent: Vec::new(),
             shared: Vec::new(),
             truths: Vec::new(),

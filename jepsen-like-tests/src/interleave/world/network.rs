@@ -91,6 +91,23 @@ impl World<'_> {
         self.messages.push(message);
     }
 
+    /// A message is held up, perhaps for longer than its sender waits for an answer.
+    pub fn hold_up(&mut self) {
+        let which = self.choices.index(self.messages.len());
+        let message = self.messages.swap_remove(which);
+        let until_ms = self.now_ms + ATTEMPT_MS * u64::from(1 + self.choices.below(5));
+        self.tell(|| format!("held up: {}", message.words()));
+        self.held_up.push((until_ms, message));
+    }
+
+    /// What was held up until now goes on.
+    pub fn go_on_with_held_up(&mut self) {
+        let now_ms = self.now_ms;
+        self.messages.extend(
+            self.held_up.extract_if(.., |(until_ms, _)| *until_ms <= now_ms).map(|(_, message)| message),
+        );
+    }
+
     /// Delivers one of the messages.
     pub fn deliver(&mut self, which: usize) {
         let Message { origin, member, body } = self.messages.swap_remove(which);
