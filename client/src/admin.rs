@@ -60,18 +60,20 @@ impl Client {
         self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
     }
 
-    /// Publishes a plan document. Not repeated once it may have been done: an *unknown* publish is
-    /// looked up by the plan in force.
+    /// Publishes a plan document; `force`: even if that destroys what is held on limits or owed to them. Not
+    /// repeated once it may have been done: an *unknown* publish is looked up by the plan in force.
     pub async fn publish_plan(
         &self,
         document: &str,
         expected_generation: Option<u64>,
+        force: bool,
         actor: &str,
     ) -> Result<v1::PublishResponse, CallError> {
         let request = v1::PublishRequest {
             expected_generation,
             document: document.to_owned(),
             actor: actor.to_owned(),
+            force,
         };
         self.unary(Kind::Once, request, call!(PlansClient, publish)).await
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::ids::{LimitId, OperationId, ReservationId};
+use crate::loss::LimitLoss;
 use crate::plan::Level;
 use crate::record::{Leg, Subject};
 use crate::unit::{Amounts, Unit};
@@ -235,6 +236,11 @@ pub enum Refusal {
     GenerationMismatch {
         /// The one in force.
         generation: u64,
+    },
+    /// The plan would destroy what is held on limits or owed to them, and was not forced to (or cannot be).
+    Destructive {
+        /// What it would do, by limit id.
+        losses: Vec<LimitLoss>,
     },
     /// A configured ceiling of the book is reached; nothing is evicted for it.
     Overloaded {

@@ -197,6 +197,8 @@ pub struct ReportUnknown {
 pub struct UnreadablePlan {
     /// As in [`PublishPlan`].
     pub expected_generation: Option<u64>,
+    /// As in [`PublishPlan`].
+    pub force: bool,
     /// What was to be a plan.
     pub document: Arc<str>,
     /// As in [`PublishPlan`].
@@ -210,6 +212,8 @@ pub struct UnreadablePlan {
 pub struct PublishPlan {
     /// The generation that the publisher saw; another one in force refuses the publish. `None`: any.
     pub expected_generation: Option<u64>,
+    /// Publish even if that destroys what is held on limits or owed to them ([`crate::Book::losses`]).
+    pub force: bool,
     /// The document, kept word for word so that `plan get` returns what was published.
     pub document: Arc<str>,
     /// What the document means; parsed where it enters the cluster and again by each replica.

@@ -88,6 +88,8 @@ pub enum EventKind {
     PlanPublished {
         /// The generation it gave.
         generation: u64,
+        /// Whether it was forced to destroy what limits held or were owed.
+        forced: bool,
         /// Who.
         actor: ActorName,
     },

@@ -15,6 +15,7 @@ pub mod command;
 pub mod event;
 pub mod ids;
 pub mod limits;
+pub mod loss;
 pub mod plan;
 pub mod query;
 pub mod record;

@@ -83,6 +83,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "id too old",
         "id in future",
         "generation mismatch",
+        "destructive",
         "overloaded",
         "rejected: frozen",
         "rejected: never fits",

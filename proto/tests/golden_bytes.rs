@@ -138,6 +138,7 @@ fn tick_and_rules() {
 fn publish_plan() {
     let command = PublishPlan {
         expected_generation: Some(3),
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         actor: "ops".parse().unwrap(),
@@ -150,7 +151,11 @@ fn publish_plan() {
     let (head, tail) = text.split_once(&document).unwrap();
     assert!(head.starts_with("08011a") && head.contains("3a") && head.contains("080312"), "{head}");
     assert_eq!(tail, "1a036f7073");
-    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command)]);
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command.clone())]);
+    let forced = Command::PublishPlan(PublishPlan { force: true, ..command });
+    let payload = encode_entry(1, &[], [&forced]);
+    assert!(hex(&payload).ends_with(&format!("{document}1a036f70732001")));
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [forced]);
 }
 
 #[test]

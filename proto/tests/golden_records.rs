@@ -299,7 +299,7 @@ fn events() {
         reason: "why".into(),
     };
     check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
-    let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+    let published = EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
     check(event(published), "520f0801100218035207080412036f7073");
     let set = EventKind::TenantSet {
         generation: 5,

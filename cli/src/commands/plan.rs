@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use holdfast_client::Client;
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_proto::v1;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::calls;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, put_u64};
 use crate::settings::Settings;
-use crate::show::instant;
+use crate::show::{instant, unit};
 
 /// What can be done with plans.
 #[derive(Debug, clap::Subcommand)]
@@ -28,6 +28,9 @@ pub enum Command {
         /// Refuse unless this generation is in force, or this very document already
         #[arg(long, value_name = "N")]
         expected_generation: Option<u64>,
+        /// Publish even if limits are cut off that something is held on or owed to (see plan diff)
+        #[arg(long)]
+        force: bool,
     },
     /// Print the document in force word for word
     Get {
@@ -53,7 +56,9 @@ pub enum Command {
 pub async fn run(settings: &Settings, command: Command) -> Outcome {
     match command {
         Command::Check { file } => check(settings, &file),
-        Command::Apply { file, expected_generation } => apply(settings, &file, expected_generation).await,
+        Command::Apply { file, expected_generation, force } => {
+            apply(settings, &file, expected_generation, force).await
+        }
         Command::Get { generation } => get(settings, generation).await,
         Command::Diff { file, from, to } => diff(settings, file.as_deref(), from, to).await,
     }
@@ -106,14 +111,14 @@ pub fn read_document(file: &Path) -> Outcome<String> {
     text.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))
 }
 
-async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>) -> Outcome {
+async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>, force: bool) -> Outcome {
     let document = read_document(file)?;
     let problems = problems(&document);
     if !problems.is_empty() {
         return Err(wrong_document(file, &problems).advise("Nothing was published; the plan in force stays."));
     }
     let client = calls::client(settings)?;
-    let answer = publish(&client, &document, expected_generation).await?;
+    let answer = publish(&client, &document, expected_generation, force).await?;
     published(settings, &answer, &format!("{}", file.display()))
 }
 
@@ -122,8 +127,9 @@ pub async fn publish(
     client: &Client,
     document: &str,
     expected_generation: Option<u64>,
+    force: bool,
 ) -> Outcome<v1::PublishResponse> {
-    let published = client.publish_plan(document, expected_generation, &actor()).await;
+    let published = client.publish_plan(document, expected_generation, force, &actor()).await;
     published.map_err(|error| calls::failure("plan apply", error))
 }
 
@@ -175,10 +181,32 @@ async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: O
         .iter()
         .map(|change| json!({"path": change.path, "before": change.before, "after": change.after}))
         .collect();
-    let document = json!({"same": answer.same_content, "changes": changes});
-    settings.output.show(&document, || {
-        if answer.same_content { "no difference\n".to_owned() } else { changes_text(&answer.changes) }
+    let losses: Vec<_> = answer.losses.iter().map(loss_document).collect();
+    let document = json!({"same": answer.same_content, "changes": changes, "destructive": losses});
+    settings.output.show(&document, || match answer.same_content {
+        true => "no difference\n".to_owned(),
+        false => changes_text(&answer.changes) + &losses_text(&answer.losses),
     })
+}
+
+fn loss_document(loss: &v1::LimitLoss) -> Value {
+    let mut object = Map::new();
+    object.insert("limit".into(), loss.limit.clone().into());
+    object.insert("unit".into(), unit(loss.unit).into());
+    object.insert("reservations".into(), loss.reservations.into());
+    object.insert("text".into(), loss.text.clone().into());
+    for (name, amount) in [("held", &loss.held), ("debt", &loss.debt)] {
+        match amount.parse() {
+            Ok(amount) => put_u64(&mut object, name, amount),
+            // Wider than 64 bits.
+            Err(_) => drop(object.insert(format!("{name}_str"), amount.clone().into())),
+        }
+    }
+    object.into()
+}
+
+fn losses_text(losses: &[v1::LimitLoss]) -> String {
+    losses.iter().map(|loss| format!("! limits.{}: {}\n", loss.limit, loss.text)).collect()
 }
 
 fn changes_text(changes: &[v1::PlanChange]) -> String {

@@ -118,9 +118,10 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_text(actor.as_str());
             out.put_text(reason);
         }
-        EventKind::PlanPublished { generation, actor } => {
+        EventKind::PlanPublished { generation, forced, actor } => {
             out.put_u8(7);
             out.put_u64(*generation);
+            out.put_u8(u8::from(*forced));
             out.put_text(actor.as_str());
         }
         EventKind::TenantSet { generation, tenant, actor } => {

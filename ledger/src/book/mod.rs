@@ -23,6 +23,7 @@ mod generations;
 mod hash;
 mod judge;
 mod lineage;
+mod losses;
 mod paths;
 mod query;
 mod quota;

@@ -61,6 +61,7 @@ fn book() -> Book {
     let mut book = Book::new();
     let publish = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         actor: "test".parse().unwrap(),
@@ -180,6 +181,7 @@ fn c9_an_opening_that_nobody_carried_forward() {
     let lower = PLAN.replace("limit: 100", "limit: 50");
     let publish = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: lower.as_str().into(),
         plan: Arc::new(Plan::parse(&lower).unwrap()),
         actor: "test".parse().unwrap(),
@@ -242,6 +244,7 @@ limits:
     let mut book = Book::new();
     let publish = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: SHORT.into(),
         plan: Arc::new(Plan::parse(SHORT).unwrap()),
         actor: "test".parse().unwrap(),
@@ -316,6 +319,7 @@ fn old_generations_are_dropped_but_not_those_in_use() {
         let changed = PLAN.replace("limit: 100", &format!("limit: {}", 101 + round));
         let publish = Command::PublishPlan(PublishPlan {
             expected_generation: Some(book.generation()),
+            force: false,
             document: changed.as_str().into(),
             plan: Arc::new(Plan::parse(&changed).unwrap()),
             actor: "test".parse().unwrap(),
@@ -359,6 +363,7 @@ fn publish_at(book: &mut Book, stamp_ms: u64, document: &str) {
     let plan = Arc::new(Plan::parse(document).unwrap());
     let publish = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: document.into(),
         plan: Arc::clone(&plan),
         actor: "test".parse().unwrap(),

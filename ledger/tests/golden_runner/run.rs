@@ -84,6 +84,15 @@ impl Run {
                 self.bounds.push(bounds(&words, self.now_ms));
                 Vec::new()
             }
+            "losses" => {
+                let plan = Plan::parse(&document.join("\n")).unwrap();
+                let losses = self.book.losses(&plan);
+                if losses.is_empty() {
+                    vec!["none".to_owned()]
+                } else {
+                    losses.iter().map(show::loss).collect()
+                }
+            }
             "quota" => {
                 let tenant = words.plain[0].parse().unwrap();
                 let user = words.plain.get(1).map(|user| user.parse().unwrap());
@@ -235,7 +244,14 @@ impl Run {
                 let plan = Plan::parse(&text).unwrap_or_else(|errors| panic!("{}: {errors:#?}", self.name));
                 let document = text.as_str().into();
                 let plan = Arc::new(plan);
-                Command::PublishPlan(PublishPlan { expected_generation, document, plan, actor: actor() })
+                let force = words.option("force").is_some();
+                Command::PublishPlan(PublishPlan {
+                    expected_generation,
+                    force,
+                    document,
+                    plan,
+                    actor: actor(),
+                })
             }
             "tenant" => {
                 let unchecked = words.option("unchecked").is_some();

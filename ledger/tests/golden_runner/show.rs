@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
+use holdfast_ledger::loss::LimitLoss;
 use holdfast_ledger::query::QuotaLine;
 use holdfast_ledger::record::{Account, Columns, Record};
 use holdfast_ledger::{Amounts, Book};
@@ -60,9 +61,17 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::GenerationMismatch { generation } => {
             format!("generation mismatch: {generation} is in force")
         }
+        Refusal::Destructive { losses } => {
+            let losses: Vec<String> = losses.iter().map(loss).collect();
+            format!("destructive: {}", losses.join("; "))
+        }
         Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
         Refusal::Rejected(found) => rejection(found),
     }
+}
+
+pub fn loss(loss: &LimitLoss) -> String {
+    format!("{} {loss}", loss.limit)
 }
 
 fn rejection(found: &Rejection) -> String {
@@ -156,7 +165,10 @@ pub fn event(kind: &EventKind) -> String {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
         }
-        EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            let forced = if *forced { ", forced" } else { "" };
+            format!("published {generation} by {actor}{forced}")
+        }
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")
         }

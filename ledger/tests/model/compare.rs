@@ -60,6 +60,13 @@ fn same_refusal(refusal: &Refusal, verdict: &Verdict) -> bool {
         (Refusal::IdTooOld { floor_ms }, Verdict::IdTooOld(floor)) => floor_ms == floor,
         (Refusal::IdInFuture { latest_ms }, Verdict::IdInFuture(latest)) => latest_ms == latest,
         (Refusal::GenerationMismatch { generation }, Verdict::GenerationMismatch(g)) => generation == g,
+        (Refusal::Destructive { losses }, Verdict::Destructive(wanted)) => {
+            let shown = losses.iter().map(|loss| {
+                let (held, debt) = (loss.held as i128, loss.debt as i128);
+                (loss.limit.clone(), loss.change, loss.reservations, held, debt)
+            });
+            shown.eq(wanted.iter().cloned())
+        }
         _ => false,
     }
 }

@@ -61,8 +61,10 @@ fn book_and_model_agree() {
     let wanted = [
         "conflict",
         "debt",
+        "destructive",
         "expired",
         "expiring",
+        "forced",
         "forgotten",
         "frozen",
         "generation mismatch",

@@ -61,6 +61,11 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
         if at > 0 && amounts.random_ratio(1, 8) {
             continue;
         }
+        // Or another scope, for totals of tenants, or another unit, which no publish may bring.
+        let narrow = amounts.random_ratio(1, 8) && scope.starts_with("tenant+") && *kind == "period";
+        let scope = if narrow { "tenant" } else { scope };
+        let foreign = *kind == "period" && amounts.random_ratio(1, 30);
+        let unit = if foreign && *unit == "tokens" { "micros" } else { unit };
         text += &format!("  {name}: {{ unit: {unit}, scope: {scope}, {rule} }}\n");
     }
     text += "tiers: { gold: { limits: {} }, lead: { limits: {} } }\n";

@@ -47,7 +47,7 @@ pub enum Act {
     Release { id: Id },
     Renew { id: Id, extend_ms: u64 },
     Report { id: Id, operation: u8 },
-    Publish { variant: u8, expected: Option<u64> },
+    Publish { variant: u8, expected: Option<u64>, force: bool },
     SetTenant { tenant: u8, number: u8 },
     Unfreeze { subject: Subject, of_user: bool },
     Tick,
@@ -99,7 +99,7 @@ impl Script {
         let mut script = Script { documents, shape, scale, steps: Vec::new() };
         let model = Model::default();
         let mut writer = Writer { random, scale, now: BEGIN_MS, ids: Vec::new(), next: 0, last: None, model };
-        let first = Act::Publish { variant: 0, expected: None };
+        let first = Act::Publish { variant: 0, expected: None, force: false };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
         for _ in 0..writer.random.random_range(20..120) {
@@ -139,11 +139,12 @@ impl Script {
             Act::Report { id, operation: number } => {
                 Command::ReportUnknown(ReportUnknown { id: id.ulid(), operation: operation(number) })
             }
-            Act::Publish { variant, expected } => {
+            Act::Publish { variant, expected, force } => {
                 let text = self.documents[usize::from(*variant)].as_str();
                 let plan = Plan::parse(text).unwrap_or_else(|problems| panic!("{problems:#?} in\n{text}"));
                 let (document, plan) = (Arc::from(text), Arc::new(plan));
-                Command::PublishPlan(PublishPlan { expected_generation: *expected, document, plan, actor })
+                let (expected_generation, force) = (*expected, *force);
+                Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
             }
             Act::SetTenant { tenant, number } => {
                 let plan = plan?;
@@ -251,7 +252,8 @@ impl Writer {
             87..91 => {
                 let expected =
                     if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
-                Act::Publish { variant: self.random.random_range(0..VARIANTS), expected }
+                let (variant, force) = (self.random.random_range(0..VARIANTS), self.random.random_bool(0.5));
+                Act::Publish { variant, expected, force }
             }
             91..95 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),

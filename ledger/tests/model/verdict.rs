@@ -2,6 +2,7 @@
 
 use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::ids::{LimitId, OperationId, RouteName};
+use holdfast_ledger::loss::LossyChange;
 use holdfast_ledger::plan::Level;
 use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{Amounts, Unit};
@@ -11,8 +12,13 @@ use holdfast_ledger::{Amounts, Unit};
 pub enum Verdict {
     Receipt(Box<Sketch>),
     Tombstone,
-    Published { generation: u64, changed: bool },
-    Unfrozen { changed: bool },
+    Published {
+        generation: u64,
+        changed: bool,
+    },
+    Unfrozen {
+        changed: bool,
+    },
     Done,
     Invalid,
     Conflict(State),
@@ -21,6 +27,8 @@ pub enum Verdict {
     IdTooOld(u64),
     IdInFuture(u64),
     GenerationMismatch(u64),
+    /// Limit, change, open reservations, held, owed.
+    Destructive(Vec<(LimitId, LossyChange, u64, i128, i128)>),
     Rejected(Box<No>),
 }
 
@@ -92,6 +100,7 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         Verdict::IdTooOld(_) => vec!["id too old"],
         Verdict::IdInFuture(_) => vec!["id in future"],
         Verdict::GenerationMismatch(_) => vec!["generation mismatch"],
+        Verdict::Destructive(_) => vec!["destructive"],
         Verdict::Rejected(no) => vec![match no.reason {
             Reason::Frozen => "frozen",
             Reason::NeverFits => "never fits",

@@ -126,11 +126,16 @@ impl PlansService {
         self.cx.point(wire.stale, at).await?;
         let from = self.side("from", wire.from)?;
         let to = self.side("to", wire.to)?;
+        let losses = self.cx.replica().read(|book| {
+            let is_in_force = book.plan().is_some_and(|published| published.plan == from);
+            if is_in_force { book.losses(&to) } else { Vec::new() }
+        });
         let changes = from.diff(&to).into_iter();
         let changes: Vec<_> = changes
             .map(|change| v1::PlanChange { path: change.path, before: change.before, after: change.after })
             .collect();
-        Ok(v1::DiffPlansResponse { same_content: from == to, changes })
+        let losses = losses.iter().map(v1::LimitLoss::from).collect();
+        Ok(v1::DiffPlansResponse { same_content: from == to, changes, losses })
     }
 
     async fn read_tenant(

@@ -123,6 +123,7 @@ async fn plans_are_published_by_generation_listed_and_compared() {
         expected_generation,
         document: edited.clone(),
         actor: "ops@example.org".into(),
+        force: false,
     };
     let stale = plans.publish(request(Some(generation + 7))).await.unwrap_err();
     assert_eq!(failure(&stale).reason, ErrorReason::GenerationMismatch);
@@ -153,6 +154,50 @@ async fn plans_are_published_by_generation_listed_and_compared() {
         (diff.changes[0].before.as_deref(), diff.changes[0].after.as_deref()),
         (Some("300"), Some("200"))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destructive_plan_is_shown_refused_and_forced() {
+    let (_cluster, channel) = with_plan().await;
+    let mut ledger = Ledger::new(channel.clone());
+    let id = id();
+    ledger.reserve(reserve(&id, "acme", 600)).await.unwrap();
+    let without = PLAN.replace("tenant-tokens-month", "tokens-of-a-month");
+    assert_ne!(without, PLAN);
+    let mut plans = Plans::new(channel.clone());
+    let side = |plan| Some(v1::PlanRef { plan: Some(plan) });
+    let diff = v1::DiffPlansRequest {
+        from: side(v1::plan_ref::Plan::Generation(0)),
+        to: side(v1::plan_ref::Plan::Document(without.clone())),
+        stale: false,
+    };
+    let shown = plans.diff(diff).await.unwrap().into_inner().losses;
+    let [loss] = shown.as_slice() else { panic!("{shown:#?}") };
+    assert_eq!((loss.limit.as_str(), loss.change()), ("tenant-tokens-month", v1::LossyChange::Removed));
+    assert_eq!((loss.reservations, loss.held.as_str(), loss.unit()), (1, "600", v1::Unit::Tokens));
+
+    let publish = |force| v1::PublishRequest {
+        document: without.clone(),
+        actor: "ops".into(),
+        force,
+        expected_generation: None,
+    };
+    let refused = failure(&plans.publish(publish(false)).await.unwrap_err());
+    assert_eq!(refused.reason, ErrorReason::Destructive);
+    let [violation] = refused.facts.violations.as_slice() else { panic!("{refused:?}") };
+    assert_eq!(violation.field, "limits.tenant-tokens-month");
+    assert!(violation.problem.contains("1 open reservation holds 600 tokens"), "{violation}");
+    assert_eq!(plans.get(v1::GetPlanRequest::default()).await.unwrap().into_inner().document, PLAN);
+    assert!(plans.publish(publish(true)).await.unwrap().into_inner().changed);
+    let released = receipt(ledger.release(v1::ReleaseRequest { id }).await.unwrap().into_inner());
+    assert_eq!(released.state(), v1::ReservationState::Released);
+
+    // A unit is never changed.
+    let unit = PLAN.replacen("unit: tokens", "unit: requests", 1);
+    let refused =
+        failure(&plans.publish(v1::PublishRequest { document: unit, ..publish(true) }).await.unwrap_err());
+    assert_eq!(refused.reason, ErrorReason::Destructive);
+    assert!(refused.message.contains("cannot be forced"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

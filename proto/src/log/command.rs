@@ -65,12 +65,19 @@ fn encode(command: &Command) -> Wire {
             })
         }
         // The plan itself is not stored: it follows from the document, and so does that there is none.
-        Command::PublishPlan(PublishPlan { expected_generation, document, plan: _, actor })
-        | Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem: _ }) => {
+        Command::PublishPlan(PublishPlan { expected_generation, force, document, plan: _, actor })
+        | Command::UnreadablePlan(UnreadablePlan {
+            expected_generation,
+            force,
+            document,
+            actor,
+            problem: _,
+        }) => {
             Wire::PublishPlan(v1::LogPublishPlan {
                 expected_generation: *expected_generation,
                 document: document.as_ref().to_owned(),
                 actor: actor.as_str().to_owned(),
+                force: *force,
             })
         }
         Command::SetTenant(SetTenant { tenant, record, expected_generation, actor }) => {
@@ -146,14 +153,15 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
 fn decode_publish(wire: &v1::LogPublishPlan) -> Result<Command, FieldError> {
     let document: Arc<str> = wire.document.as_str().into();
     let actor = name("actor", &wire.actor)?;
-    let expected_generation = wire.expected_generation;
+    let (expected_generation, force) = (wire.expected_generation, wire.force);
     Ok(match Plan::parse(&document) {
         Ok(plan) => {
-            Command::PublishPlan(PublishPlan { expected_generation, document, plan: Arc::new(plan), actor })
+            let plan = Arc::new(plan);
+            Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
         }
         Err(errors) => {
             let problem = problems(&errors);
-            Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem })
+            Command::UnreadablePlan(UnreadablePlan { expected_generation, force, document, actor, problem })
         }
     })
 }

@@ -69,10 +69,13 @@ fn encode_kind(kind: &EventKind) -> Wire {
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
-        EventKind::PlanPublished { generation, actor } => Wire::PlanPublished(v1::EventPlanPublished {
-            generation: *generation,
-            actor: text(actor.as_str()),
-        }),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            Wire::PlanPublished(v1::EventPlanPublished {
+                generation: *generation,
+                actor: text(actor.as_str()),
+                forced: *forced,
+            })
+        }
         EventKind::TenantSet { generation, tenant, actor } => Wire::TenantSet(v1::EventTenantSet {
             generation: *generation,
             tenant: text(tenant.as_str()),
@@ -118,6 +121,7 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
         },
         Wire::PlanPublished(wire) => EventKind::PlanPublished {
             generation: wire.generation,
+            forced: wire.forced,
             actor: name("plan_published.actor", &wire.actor)?,
         },
         Wire::TenantSet(wire) => EventKind::TenantSet {

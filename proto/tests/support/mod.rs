@@ -11,6 +11,7 @@ use holdfast_ledger::command::{
 };
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::ids::IdError;
+use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
 use holdfast_ledger::record::{
@@ -165,6 +166,7 @@ impl Random {
     pub fn publish(&mut self) -> PublishPlan {
         PublishPlan {
             expected_generation: self.maybe(Random::number),
+            force: self.flip(),
             document: PLAN.into(),
             plan: Arc::new(Plan::parse(PLAN).unwrap()),
             actor: self.name(),
@@ -290,7 +292,7 @@ impl Random {
     }
 
     pub fn refusal(&mut self) -> Refusal {
-        match self.0.random_range(0..9) {
+        match self.0.random_range(0..10) {
             0 => Refusal::Invalid { field: "request.amounts.tokens", problem: self.text() },
             1 => Refusal::Conflict { state: self.one_of(&STATES) },
             2 => Refusal::WrongState { state: self.one_of(&STATES) },
@@ -298,8 +300,27 @@ impl Random {
             4 => Refusal::IdTooOld { floor_ms: self.number() },
             5 => Refusal::IdInFuture { latest_ms: self.number() },
             6 => Refusal::GenerationMismatch { generation: self.number() },
-            7 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
+            7 => Refusal::Destructive { losses: vec![self.limit_loss()] },
+            8 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
             _ => Refusal::Rejected(self.rejection()),
+        }
+    }
+
+    pub fn limit_loss(&mut self) -> LimitLoss {
+        let change = match self.0.random_range(0..5) {
+            0 => LossyChange::Removed,
+            1 => LossyChange::Rescoped,
+            2 => LossyChange::KindChanged,
+            3 => LossyChange::UnitChanged { to: self.unit() },
+            _ => LossyChange::CurrencyChanged,
+        };
+        LimitLoss {
+            limit: self.name(),
+            unit: self.unit(),
+            change,
+            reservations: self.number(),
+            held: self.wide(),
+            debt: self.wide(),
         }
     }
 
@@ -475,7 +496,11 @@ impl Random {
                 actor: self.name(),
                 reason: self.text(),
             },
-            6 => EventKind::PlanPublished { generation: self.number(), actor: self.name() },
+            6 => EventKind::PlanPublished {
+                generation: self.number(),
+                forced: self.flip(),
+                actor: self.name(),
+            },
             _ => EventKind::TenantSet { generation: self.number(), tenant: self.name(), actor: self.name() },
         }
     }
