@@ -52,6 +52,8 @@ pub enum Command {
     PublishPlan(PublishPlan),
     /// A publish in the log whose document no node of these rules can read. Never proposed.
     UnreadablePlan(UnreadablePlan),
+    /// Publish the content of an earlier generation again.
+    RollBack(RollBack),
     /// Set or remove a tenant's record.
     SetTenant(SetTenant),
     /// Lift a freeze.
@@ -219,6 +221,17 @@ pub struct PublishPlan {
     /// What the document means; parsed where it enters the cluster and again by each replica.
     pub plan: Arc<Plan>,
     /// Who published it.
+    pub actor: ActorName,
+}
+
+/// See [`Command::RollBack`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollBack {
+    /// The generation to go back to: the plan that was in force then becomes the content of a new generation.
+    pub to: u64,
+    /// The generation that the caller saw; `None`: any.
+    pub expected_generation: Option<u64>,
+    /// Who rolls back.
     pub actor: ActorName,
 }
 

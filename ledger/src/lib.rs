@@ -19,6 +19,7 @@ pub mod loss;
 pub mod plan;
 pub mod query;
 pub mod record;
+pub mod shadow;
 pub mod unit;
 
 mod apply;

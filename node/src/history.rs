@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use holdfast_ledger::event::{Event, EventKind, Statement};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{BookSnapshot, Effect};
 use holdfast_proto::v1;
 use prost::Message;
@@ -189,7 +189,7 @@ fn described(kind: &EventKind) -> v1::HistoryEvent {
         EventKind::Forgiven { lineage, amount } => {
             (about(lineage), "FORGIVEN", format!("a debt of {amount} ended with its accounting epoch"))
         }
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             let past = limit.as_ref().map_or_else(
                 || "the execution hard cap".to_owned(),
                 |limit| format!("the largest debt of {limit}"),
@@ -199,7 +199,14 @@ fn described(kind: &EventKind) -> v1::HistoryEvent {
             (
                 event,
                 "BREACHED",
-                format!("{reservation} on {route} went past {past} in {unit}; frozen: {frozen:?}"),
+                match lane {
+                    Lane::Enforced => {
+                        format!("{reservation} on {route} went past {past} in {unit}; frozen: {frozen:?}")
+                    }
+                    Lane::Shadow => {
+                        format!("{reservation} on {route} went past {past} in {unit}, in the shadow lane")
+                    }
+                },
             )
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
@@ -209,6 +216,11 @@ fn described(kind: &EventKind) -> v1::HistoryEvent {
             let forced = if *forced { ", forced" } else { "" };
             let text = format!("generation {generation}, by {actor}{forced}");
             (v1::HistoryEvent::default(), "PLAN_PUBLISHED", text)
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            let last = generation.saturating_sub(1);
+            let text = format!("generations {first} to {last}, back to {restored}, by {actor}");
+            (v1::HistoryEvent::default(), "ROLLED_BACK", text)
         }
         EventKind::TenantSet { generation, tenant, actor } => {
             (of_tenant(tenant, None::<&String>), "TENANT_SET", format!("generation {generation}, by {actor}"))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant, Unfreeze};
 use holdfast_ledger::limits::PLAN_BYTES_MAX;
 use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Plan, PlanError};
@@ -75,6 +75,31 @@ pub fn decode_document(field: &str, document: &str) -> Result<Plan, Vec<FieldErr
     let problem =
         |error: PlanError| FieldError::new(format!("{field}:{}:{}", error.line, error.path), error.problem);
     Plan::parse(document).map_err(|errors| errors.into_iter().map(problem).collect())
+}
+
+impl TryFrom<&v1::RollbackRequest> for RollBack {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::RollbackRequest) -> Result<Self, FieldError> {
+        if wire.generation == 0 {
+            return Err(FieldError::missing("generation"));
+        }
+        Ok(RollBack {
+            to: wire.generation,
+            expected_generation: wire.expected_generation,
+            actor: name("actor", &wire.actor)?,
+        })
+    }
+}
+
+impl From<&RollBack> for v1::RollbackRequest {
+    fn from(RollBack { to, expected_generation, actor }: &RollBack) -> Self {
+        v1::RollbackRequest {
+            generation: *to,
+            expected_generation: *expected_generation,
+            actor: actor.as_str().to_owned(),
+        }
+    }
 }
 
 impl TryFrom<&v1::SetTenantRequest> for SetTenant {

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
-    Unfreeze,
+    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
+    Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
 use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
@@ -132,6 +132,12 @@ fn unfreeze() {
 fn tick_and_rules() {
     check(Command::Tick, "08011a025200");
     check(Command::RaiseRules { rules_version: 2 }, "08011a045a020802");
+}
+
+#[test]
+fn roll_back() {
+    let command = RollBack { to: 3, expected_generation: Some(5), actor: "ops".parse().unwrap() };
+    check(Command::RollBack(command), "08011a0ca20109080310051a036f7073");
 }
 
 #[test]

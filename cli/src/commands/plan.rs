@@ -1,4 +1,4 @@
-//! `holdfast plan`: check, apply, show and compare plans.
+//! `holdfast plan`: check, apply, show, compare and roll back plans.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::calls;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, put_u64};
+use crate::output::{Rows, print, put_u64};
 use crate::settings::Settings;
-use crate::show::{instant, unit};
+use crate::show::{instant, plan_status_document, plan_status_text, unit};
 
 /// What can be done with plans.
 #[derive(Debug, clap::Subcommand)]
@@ -38,6 +38,22 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         generation: Option<u64>,
     },
+    /// List the generations that are kept, newest first
+    List,
+    /// Put the content of an earlier generation in force again, as a new one
+    ///
+    /// What the generations in between admitted goes on: settlements, debts and all. `plan status` shows what is still
+    /// open of it.
+    Rollback {
+        /// The generation to go back to; without it: the plan before the one in force
+        #[arg(long, value_name = "N")]
+        to: Option<u64>,
+        /// Refuse unless this generation is in force
+        #[arg(long, value_name = "N")]
+        expected_generation: Option<u64>,
+    },
+    /// Show what the shadow lane decided, and how far what was rolled back has drained
+    Status,
     /// Show what a document, or a generation, would change
     Diff {
         /// The document; - reads standard input
@@ -60,6 +76,9 @@ pub async fn run(settings: &Settings, command: Command) -> Outcome {
             apply(settings, &file, expected_generation, force).await
         }
         Command::Get { generation } => get(settings, generation).await,
+        Command::List => list(settings).await,
+        Command::Rollback { to, expected_generation } => rollback(settings, to, expected_generation).await,
+        Command::Status => status(settings).await,
         Command::Diff { file, from, to } => diff(settings, file.as_deref(), from, to).await,
     }
 }
@@ -163,6 +182,60 @@ async fn get(settings: &Settings, generation: Option<u64>) -> Outcome {
     document.insert("actor".into(), head.actor.into());
     document.insert("document".into(), answer.document.into());
     settings.output.show(&document.into(), String::new)
+}
+
+async fn list(settings: &Settings) -> Outcome {
+    let answer = plans(&calls::client(settings)?).await?;
+    let head = |head: &v1::PlanHead| {
+        let mut object = Map::new();
+        put_u64(&mut object, "generation", head.generation);
+        put_u64(&mut object, "published_at_ms", head.published_at_ms);
+        object.insert("published_at".into(), instant(head.published_at_ms).into());
+        object.insert("actor".into(), head.actor.clone().into());
+        object.insert("restored".into(), head.restored.into());
+        Value::from(object)
+    };
+    let plans: Vec<Value> = answer.plans.iter().map(head).collect();
+    let document = json!({"generation": answer.generation, "plans": plans});
+    settings.output.show(&document, || {
+        let mut rows = Rows::new(["generation", "published", "by", "note"]);
+        for head in &answer.plans {
+            let note =
+                head.restored.map_or_else(String::new, |restored| format!("rolled back to {restored}"));
+            let published = instant(head.published_at_ms);
+            rows.add([head.generation.to_string(), published, head.actor.clone(), note]);
+        }
+        rows.text()
+    })
+}
+
+async fn plans(client: &Client) -> Outcome<v1::ListPlansResponse> {
+    client.plans().await.map_err(|error| calls::failure("plan list", error))
+}
+
+async fn rollback(settings: &Settings, to: Option<u64>, expected_generation: Option<u64>) -> Outcome {
+    let client = calls::client(settings)?;
+    let (to, expected) = match to {
+        Some(to) => (to, expected_generation),
+        None => {
+            let known = plans(&client).await?;
+            let before = known.plans.get(1).map(|head| head.generation);
+            let to = before.ok_or_else(|| Failure::failed("there is no plan before the one in force"))?;
+            // What was looked up must still hold.
+            (to, expected_generation.or(Some(known.generation)))
+        }
+    };
+    let answer = client
+        .roll_back_plan(to, expected, &actor())
+        .await
+        .map_err(|error| calls::failure("plan rollback", error))?;
+    published(settings, &answer, &format!("the plan of generation {to}"))
+}
+
+async fn status(settings: &Settings) -> Outcome {
+    let answer = calls::client(settings)?.plan_status().await;
+    let answer = answer.map_err(|error| calls::failure("plan status", error))?;
+    settings.output.show(&plan_status_document(&answer), || plan_status_text(&answer))
 }
 
 async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: Option<u64>) -> Outcome {

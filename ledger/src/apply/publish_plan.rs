@@ -6,7 +6,18 @@ use crate::answer::{Answer, Refusal};
 use crate::book::{Book, hash_plan};
 use crate::command::PublishPlan;
 use crate::event::EventKind;
-use crate::query::PublishedPlan;
+use crate::ids::ActorName;
+use crate::plan::Plan;
+use crate::query::{PublishedPlan, RolledBack};
+
+/// What a new generation brings.
+pub(super) struct Successor {
+    pub(super) document: Arc<str>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) actor: ActorName,
+    pub(super) forced: bool,
+    pub(super) roll_back: Option<RolledBack>,
+}
 
 impl Book {
     pub(super) fn apply_publish_plan(&mut self, publish: &PublishPlan) -> Result<Answer, Refusal> {
@@ -23,20 +34,28 @@ impl Book {
         if forced && !allowed {
             return Err(Refusal::Destructive { losses });
         }
-        let generation = generation + 1;
+        let (document, plan) = (Arc::clone(&publish.document), Arc::clone(&publish.plan));
+        let actor = publish.actor.clone();
+        Ok(self.open_generation(Successor { document, plan, actor, forced, roll_back: None }))
+    }
+
+    /// Puts a plan in force as the next generation.
+    pub(super) fn open_generation(&mut self, successor: Successor) -> Answer {
+        let Successor { document, plan, actor, forced, roll_back } = successor;
+        let generation = self.header.generation + 1;
         self.header.generation = generation;
-        let published = PublishedPlan {
-            generation,
-            document: Arc::clone(&publish.document),
-            plan: Arc::clone(&publish.plan),
-            published_at_ms: self.header.clock_ms,
-            actor: publish.actor.clone(),
-        };
+        self.trim_shadows(&plan);
+        let published_at_ms = self.header.clock_ms;
+        let published =
+            PublishedPlan { generation, document, plan, published_at_ms, actor: actor.clone(), roll_back };
         self.small_sum = self.small_sum.wrapping_add(hash_plan(&published));
         self.generations.push_plan(published);
-        self.push_event(EventKind::PlanPublished { generation, forced, actor: publish.actor.clone() });
+        self.push_event(EventKind::PlanPublished { generation, forced, actor: actor.clone() });
+        if let Some(RolledBack { restored, first }) = roll_back {
+            self.push_event(EventKind::RolledBack { generation, restored, first, actor });
+        }
         self.raise_floor();
         self.trim_generations();
-        Ok(Answer::Published { generation, changed: true })
+        Answer::Published { generation, changed: true }
     }
 }

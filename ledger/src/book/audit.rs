@@ -11,6 +11,7 @@ use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
+use crate::book::shadow::{Shadows, hash_shadow};
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
 use crate::book::table::AllRows;
 use crate::book::{Book, BookSnapshot, FreezeKey};
@@ -19,7 +20,7 @@ use crate::ids::{ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
-use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lineage, Tombstone};
+use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lane, Lineage, Tombstone};
 
 /// Violations found so far.
 #[derive(Default)]
@@ -75,6 +76,7 @@ impl Book {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
             events: &self.events,
             tally: &self.derived.tally,
         }
@@ -125,6 +127,7 @@ impl BookSnapshot {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
             events: &self.events,
             tally: &self.tally,
         };
@@ -144,6 +147,7 @@ struct Everything<'a> {
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    shadows: &'a Shadows,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
 }
@@ -195,6 +199,7 @@ impl Everything<'_> {
         findings: &mut Findings,
     ) -> [Columns; 4] {
         let mut sums = [Columns::default(); 4];
+        let mut in_shadow = 0;
         let mut closed: BTreeMap<u32, Vec<&Account>> = BTreeMap::new();
         for (_, row) in self.closed.iter() {
             closed.entry(row.lineage).or_default().push(&row.account);
@@ -202,6 +207,9 @@ impl Everything<'_> {
         for (slot, row) in self.lineages.iter() {
             let mut earlier = closed.remove(&slot).unwrap_or_default();
             earlier.sort_by_key(|account| account.number);
+            if row.key.lane == Lane::Shadow {
+                in_shadow += earlier.len() + 1;
+            }
             findings.add(check_lineage(row));
             audit_lineage(row, &earlier, findings);
             for account in earlier.iter().copied().chain([&row.current]) {
@@ -216,6 +224,12 @@ impl Everything<'_> {
                 add(&mut sums[row.unit as usize], &account.columns);
             }
         }
+        findings.expect(
+            ViolatedRule::Index,
+            || "the tally".to_owned(),
+            "accounts of the shadow lane",
+            (self.tally.shadow_accounts, in_shadow),
+        );
         for slot in closed.into_keys() {
             findings.add(Some(Violation {
                 rule: ViolatedRule::Index,
@@ -231,9 +245,10 @@ impl Everything<'_> {
         let tenants = self.tenants.values().flatten().map(hash_tenant);
         let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
+        let shadows = self.shadows.values().map(hash_shadow);
         let events = self.events.iter().map(|event| hash_event(event));
-        let small =
-            plans.chain(tenants).chain(calendars).chain(freezes).chain(events).fold(0, u128::wrapping_add);
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows).chain(events);
+        let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
             self.closed.sum_in_full(),

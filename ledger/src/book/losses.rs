@@ -91,7 +91,7 @@ impl Book {
             loss.held += row.current.columns.reserved;
             remembered |= row.legs > 0;
             if row.debt > 0 {
-                loss.debt += self.debt_now(row);
+                loss.debt += self.debt_at(row, self.header.clock_ms);
             }
         }
         for (_, closed) in self.closed.iter() {
@@ -100,13 +100,6 @@ impl Book {
             }
         }
         remembered
-    }
-
-    /// A lineage's debt, with what has been repaid since it was touched. Where bounds of epochs are missing:
-    /// as it was.
-    fn debt_now(&self, row: &Lineage) -> u128 {
-        let projected = self.project(&row.key, row.unit, self.header.clock_ms);
-        projected.ok().flatten().map_or(row.debt, |(lineage, _)| lineage.debt)
     }
 
     fn add_reservations(&self, plan: &Plan, losses: &mut Losses) {

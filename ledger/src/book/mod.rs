@@ -17,6 +17,7 @@ mod bytes;
 mod calendars;
 mod check;
 mod derived;
+mod drain;
 mod events;
 mod forget;
 mod generations;
@@ -31,6 +32,7 @@ mod replay;
 mod reservation;
 mod restore;
 mod retained;
+mod shadow;
 mod slots;
 mod small;
 mod snapshot;
@@ -52,6 +54,7 @@ pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
 pub(crate) use reservation::Kept;
+pub(crate) use shadow::Counted;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
 
 /// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
@@ -68,8 +71,9 @@ pub struct Book {
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(crate) shadows: Arc<shadow::Shadows>,
     pub(crate) events: VecDeque<Arc<Event>>,
-    /// The digest's part of plans, tenants, calendars, freezes and events.
+    /// The digest's part of plans, tenants, calendars, freezes, shadow counts and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -85,6 +89,7 @@ impl Default for Book {
             reservations: table::Table::default(),
             tombstones: table::Table::default(),
             freezes: Arc::default(),
+            shadows: Arc::default(),
             events: VecDeque::new(),
             small_sum: 0,
             derived: derived::Derived::default(),

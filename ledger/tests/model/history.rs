@@ -112,17 +112,20 @@ impl Model {
                 (Level::User, Some(user)) => (Some(tenant.clone()), Some(user.clone())),
                 (Level::User, None) => continue,
             };
-            let limit_id = limit.id.clone();
-            let key = LineageKey {
-                limit: limit_id,
-                tenant,
-                user,
-                route: None,
-                model: None,
-                region: None,
-                lane: Lane::Enforced,
-            };
-            found.push((limit.clone(), key));
+            for lane in [Lane::Enforced, Lane::Shadow] {
+                let (tenant, user) = (tenant.clone(), user.clone());
+                let limit_id = limit.id.clone();
+                let key = LineageKey {
+                    limit: limit_id,
+                    tenant,
+                    user,
+                    route: None,
+                    model: None,
+                    region: None,
+                    lane,
+                };
+                found.push((limit.clone(), key));
+            }
         }
         found
     }

@@ -19,8 +19,8 @@ pub enum Fact {
     Rule(Option<Rule>, bool),
     /// A reservation takes this much.
     Hold(ReservationId, u64),
-    /// A reservation ends, having used this much.
-    End(ReservationId, u64),
+    /// A reservation that was admitted under a generation ends, having used this much.
+    End(ReservationId, u64, u64),
 }
 
 /// What a lineage comes to at a time.
@@ -42,6 +42,8 @@ pub struct Balance {
     pub spent: i128,
     /// Debt of earlier epochs repaid in this one.
     pub earlier_repaid: i128,
+    /// The earliest generation that made what is owed; means nothing without debt.
+    pub owed_since: u64,
     /// A bucket's exact level times `per_ms`; negative: debt.
     level: i128,
     /// Debt of a bucket whose limit is withdrawn for now.
@@ -76,7 +78,14 @@ impl Balance {
                     balance.change_rule(now, rule.clone());
                 }
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
-                Fact::End(id, used) => balance.end(*id, i128::from(*used)),
+                Fact::End(id, used, generation) => {
+                    let before = balance.owed();
+                    balance.end(*id, i128::from(*used));
+                    if balance.owed() > before {
+                        let since = if before == 0 { *generation } else { balance.owed_since };
+                        balance.owed_since = since.min(*generation);
+                    }
+                }
             }
         }
         balance.pass(now, at_ms.max(now));

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
-use holdfast_ledger::ids::{LimitId, TenantId};
+use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant, Unfreeze};
+use holdfast_ledger::ids::{LimitId, RouteName, TenantId};
 use holdfast_ledger::loss::LossyChange;
-use holdfast_ledger::plan::{Limit, Plan, Shape, TenantRecord};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::plan::{Limit, Plan, Rollout, Shape, TenantRecord};
+use holdfast_ledger::record::{Lane, LineageKey};
 
 use crate::history::suits;
 use crate::naive::Model;
@@ -33,7 +33,7 @@ impl Model {
             self.seen.insert("forced");
         }
         let records = self.eras.last().map(|era| era.records.clone()).unwrap_or_default();
-        self.open_era(Arc::clone(&publish.plan), records)
+        self.open_era(Arc::clone(&publish.plan), records, None)
     }
 
     /// What a plan would cut off: reservation by reservation and key by key, limit by limit of the plan in force.
@@ -50,14 +50,16 @@ impl Model {
                 continue;
             }
             let stays = |key: &LineageKey| change == LossyChange::Rescoped && suits(next.limit(&id), key);
+            // What the shadow lane holds is no loss.
+            let lost = |key: &LineageKey| key.limit == id && key.lane == Lane::Enforced && !stays(key);
             let (mut reservations, mut held) = (0, 0);
             for reservation in self.reservations.iter().filter(|found| found.receipt.ended_at_ms.is_none()) {
-                let on_it = reservation.legs.iter().filter(|(key, _)| key.limit == id && !stays(key));
+                let on_it = reservation.legs.iter().filter(|(key, _)| lost(key));
                 let amounts: Vec<i128> = on_it.map(|(_, amount)| i128::from(*amount)).collect();
                 reservations += u64::from(!amounts.is_empty());
                 held += amounts.iter().sum::<i128>();
             }
-            let of_limit = self.keys().into_iter().filter(|key| key.limit == id && !stays(key));
+            let of_limit = self.keys().into_iter().filter(lost);
             let debt: i128 = of_limit.map(|key| self.balance(&key, self.clock_ms).debt).sum();
             let never = matches!(change, LossyChange::UnitChanged { .. });
             if never || reservations > 0 || debt > 0 {
@@ -84,13 +86,54 @@ impl Model {
         if before == set.record {
             return Verdict::Published { generation, changed: false };
         }
-        self.open_era(plan, records)
+        self.open_era(plan, records, None)
     }
 
-    fn open_era(&mut self, plan: Arc<Plan>, records: BTreeMap<TenantId, Arc<TenantRecord>>) -> Verdict {
+    /// The plan of an earlier era again, under the records of now.
+    pub fn roll_back(&mut self, roll_back: &RollBack) -> Verdict {
+        let generation = self.generation();
+        let Some(era) = self.eras.iter().find(|era| era.generation == roll_back.to) else {
+            return Verdict::Invalid;
+        };
+        let target = Arc::clone(&era.plan);
+        if self.plan().is_some_and(|plan| *plan == target) {
+            return Verdict::Published { generation, changed: false };
+        }
+        if roll_back.expected_generation.is_some_and(|expected| expected != generation) {
+            return Verdict::GenerationMismatch(generation);
+        }
+        // When that plan came into force, and when the next one did. Eras of tenants' records share their plan.
+        let mut since = 0;
+        let mut first = generation;
+        for pair in self.eras.windows(2).rev() {
+            if !Arc::ptr_eq(&pair[0].plan, &pair[1].plan) {
+                if pair[0].generation >= roll_back.to {
+                    first = pair[1].generation;
+                } else {
+                    since = since.max(pair[1].generation);
+                }
+            }
+        }
+        self.seen.insert("rolled back");
+        let restored = if since == 0 { self.eras[0].generation } else { since };
+        let records = self.eras.last().map(|era| era.records.clone()).unwrap_or_default();
+        self.open_era(target, records, Some((restored, first)))
+    }
+
+    fn open_era(
+        &mut self,
+        plan: Arc<Plan>,
+        records: BTreeMap<TenantId, Arc<TenantRecord>>,
+        rolled_back: Option<(u64, u64)>,
+    ) -> Verdict {
         let generation = self.generation() + 1;
         self.log.push((self.clock_ms, Happening::Era(self.eras.len())));
-        self.eras.push(Era { generation, plan, records });
+        // Counts of routes that have a shadow lane still.
+        let in_shadow = |name: &RouteName| {
+            plan.routes.iter().any(|route| route.name == *name && route.rollout != Rollout::Enforce)
+        };
+        self.shadow.retain(|(route, _), _| in_shadow(route));
+        self.eras.push(Era { generation, plan, records, rolled_back });
         self.floor_ms = self.floor_ms.max(self.clock_ms.saturating_sub(self.window_ms()));
         Verdict::Published { generation, changed: true }
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
+    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
+    Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Plan, TenantRecord};
@@ -48,6 +49,7 @@ pub enum Act {
     Renew { id: Id, extend_ms: u64 },
     Report { id: Id, operation: u8 },
     Publish { variant: u8, expected: Option<u64>, force: bool },
+    RollBack { to: u64, expected: Option<u64> },
     SetTenant { tenant: u8, number: u8 },
     Unfreeze { subject: Subject, of_user: bool },
     Tick,
@@ -146,6 +148,9 @@ impl Script {
                 let (expected_generation, force) = (*expected, *force);
                 Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
             }
+            Act::RollBack { to, expected } => {
+                Command::RollBack(RollBack { to: *to, expected_generation: *expected, actor })
+            }
             Act::SetTenant { tenant, number } => {
                 let plan = plan?;
                 let text = record(self.shape, plan, *tenant, *number, self.scale);
@@ -216,7 +221,14 @@ impl Writer {
             Some(last) if self.random.random_ratio(1, 10) => last.clone(),
             _ => self.act(),
         };
-        if !matches!(act, Act::Tick | Act::Publish { .. } | Act::SetTenant { .. } | Act::Unfreeze { .. }) {
+        if !matches!(
+            act,
+            Act::Tick
+                | Act::Publish { .. }
+                | Act::RollBack { .. }
+                | Act::SetTenant { .. }
+                | Act::Unfreeze { .. }
+        ) {
             self.last = Some(act.clone());
         }
         Step { after_ms, joins, restores, act }
@@ -249,13 +261,17 @@ impl Writer {
                 Act::Renew { id: self.id_in(from), extend_ms: self.random.random_range(0..25_000) }
             }
             84..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
-            87..91 => {
+            87..92 => {
                 let expected =
                     if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
+                if self.random.random_ratio(1, 5) {
+                    let to = self.random.random_range(0..self.model.generation() + 2);
+                    return Act::RollBack { to, expected };
+                }
                 let (variant, force) = (self.random.random_range(0..VARIANTS), self.random.random_bool(0.5));
                 Act::Publish { variant, expected, force }
             }
-            91..95 => Act::SetTenant {
+            92..95 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),
                 number: self.random.random_range(0..RECORDS),
             },

@@ -64,6 +64,52 @@ pub struct Sketch {
     pub actual: Option<Amounts>,
     pub ended_at_ms: Option<u64>,
     pub debt: Amounts,
+    /// `None`: enforced.
+    pub shadow: Option<Shadow>,
+}
+
+/// What the shadow lane decided.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shadow {
+    Admitted(Tier),
+    /// Generation, limit, level, unit and reason.
+    Rejected(u64, Option<LimitId>, Level, Unit, Reason),
+    Undecided,
+}
+
+impl Shadow {
+    pub fn of(no: &No) -> Shadow {
+        Shadow::rejected(no.generation, &no.limit, no.level, no.unit, no.reason)
+    }
+
+    /// Which limit a freeze names is left open.
+    pub fn rejected(generation: u64, limit: &LimitId, level: Level, unit: Unit, reason: Reason) -> Shadow {
+        match reason {
+            Reason::Frozen => Shadow::Rejected(generation, None, Level::Tenant, Unit::Requests, reason),
+            _ => Shadow::Rejected(generation, Some(limit.clone()), level, unit, reason),
+        }
+    }
+
+    /// Without what is not counted apart.
+    pub fn counted(self) -> Shadow {
+        match self {
+            Shadow::Rejected(_, limit, ..) => {
+                Shadow::Rejected(0, limit, Level::Tenant, Unit::Requests, Reason::Spent)
+            }
+            other => other,
+        }
+    }
+
+    pub fn word(&self) -> &'static str {
+        match self {
+            Shadow::Admitted(Tier::Normal) => "shadow admitted",
+            Shadow::Admitted(_) => "shadow degraded",
+            Shadow::Rejected(.., Reason::Frozen) => "shadow frozen",
+            Shadow::Rejected(.., Reason::Debt) => "shadow debt",
+            Shadow::Rejected(..) => "shadow rejected",
+            Shadow::Undecided => "shadow undecided",
+        }
+    }
 }
 
 /// The words under which a verdict is counted as met.

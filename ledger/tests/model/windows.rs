@@ -23,7 +23,7 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
                 held.insert(*id, i128::from(*amount));
                 moves.push((*when, i128::from(*amount)));
             }
-            Fact::End(id, used) => {
+            Fact::End(id, used, _) => {
                 let back = held.remove(id).unwrap_or(0) - i128::from(*used);
                 moves.push((*when, -back.max(0)));
             }

@@ -19,7 +19,7 @@ async fn book(channel: &Channel) -> Book {
     let audit =
         Operations::new(channel.clone()).audit(v1::AuditRequest::default()).await.unwrap().into_inner();
     assert!(audit.ok, "{audit:#?}");
-    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), stale: false };
+    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), ..Default::default() };
     let quota = Quotas::new(channel.clone()).get_quota(ask).await.unwrap().into_inner();
     let tokens = quota.lines.iter().filter(|line| line.unit() == v1::Unit::Tokens);
     Book {
@@ -106,7 +106,7 @@ async fn malformed_calls_of_every_other_kind_name_their_field() {
     let ask = |tenant: &str, user: Option<&str>| v1::GetQuotaRequest {
         tenant: tenant.into(),
         user: user.map(Into::into),
-        stale: false,
+        ..Default::default()
     };
     assert_invalid(quotas.get_quota(ask("", None)).await, "tenant");
     assert_invalid(quotas.get_quota(ask("acme", Some(""))).await, "user");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
+    PublishPlan, Release, Renew, ReportUnknown, Reserve, RollBack, SetTenant, Settle, Start, Unfreeze,
+    UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -72,14 +73,17 @@ fn encode(command: &Command) -> Wire {
             document,
             actor,
             problem: _,
-        }) => {
-            Wire::PublishPlan(v1::LogPublishPlan {
-                expected_generation: *expected_generation,
-                document: document.as_ref().to_owned(),
-                actor: actor.as_str().to_owned(),
-                force: *force,
-            })
-        }
+        }) => Wire::PublishPlan(v1::LogPublishPlan {
+            expected_generation: *expected_generation,
+            document: document.as_ref().to_owned(),
+            actor: actor.as_str().to_owned(),
+            force: *force,
+        }),
+        Command::RollBack(RollBack { to, expected_generation, actor }) => Wire::RollBack(v1::LogRollBack {
+            to: *to,
+            expected_generation: *expected_generation,
+            actor: actor.as_str().to_owned(),
+        }),
         Command::SetTenant(SetTenant { tenant, record, expected_generation, actor }) => {
             Wire::SetTenant(v1::LogSetTenant {
                 tenant: tenant.as_str().to_owned(),
@@ -130,6 +134,11 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             operation: name("operation", &wire.operation)?,
         }),
         Wire::PublishPlan(wire) => decode_publish(wire)?,
+        Wire::RollBack(wire) => Command::RollBack(RollBack {
+            to: wire.to,
+            expected_generation: wire.expected_generation,
+            actor: name("actor", &wire.actor)?,
+        }),
         Wire::SetTenant(wire) => Command::SetTenant(SetTenant {
             tenant: name("tenant", &wire.tenant)?,
             record: optional_record(wire.record.as_ref())?,

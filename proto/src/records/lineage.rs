@@ -26,6 +26,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         epoch_end_ms,
         current,
         debt,
+        debt_generation,
         carried_in,
         earlier_repaid,
         past_used,
@@ -60,6 +61,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         drop_at_ms: *drop_at_ms,
         kind: kind.number(),
         epoch_first: *epoch_first,
+        debt_generation: *debt_generation,
     }
 }
 
@@ -78,6 +80,7 @@ pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
         epoch_end_ms: wire.epoch_end_ms,
         current: required("current", wire.current)?.try_into().in_field("current")?,
         debt: number(wire.debt),
+        debt_generation: wire.debt_generation,
         carried_in: number(wire.carried_in),
         earlier_repaid: number(wire.earlier_repaid),
         past_used: number(wire.past_used),

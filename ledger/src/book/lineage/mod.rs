@@ -279,6 +279,7 @@ impl Row for Lineage {
             self.past_debt as u128,
             self.archived_debt as u128,
             self.archived_used,
+            u128::from(self.debt_generation),
         ]);
     }
 }
