@@ -282,16 +282,40 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
     let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();
     for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
-        // What moved in later was carried forward too.
-        let carried = pair[0].columns.carried_forward;
-        if pair[1].columns.opening > carried {
+        // Within an epoch, what moved in later was carried forward too.
+        let same_epoch = pair[0].epoch_start_ms == pair[1].epoch_start_ms;
+        let (opening, carried) = (pair[1].columns.opening, pair[0].columns.carried_forward);
+        if opening > carried || (opening < carried && !same_epoch) {
             findings.add(Some(Violation {
                 rule: ViolatedRule::C9,
                 place: format!("{} account {}", row.key, pair[1].number),
-                detail: format!("it opened with {}, carried to it were {carried}", pair[1].columns.opening),
+                detail: format!("it opened with {opening}, carried to it were {carried}"),
             }));
         }
     }
+    let of_epoch: Vec<&Account> =
+        line.iter().copied().filter(|account| row.is_of_epoch(account.number)).collect();
+    if of_epoch.len() as u32 == row.current.number - row.epoch_first + 1 {
+        audit_whole_epoch(row, &of_epoch, findings);
+    }
+}
+
+/// C7's debt and C9 over all the generations of an epoch, if none of its accounts is archived.
+fn audit_whole_epoch(row: &Lineage, accounts: &[&Account], findings: &mut Findings) {
+    let place = || row.key.to_string();
+    let Some((_, earlier)) = accounts.split_last() else { return };
+    let debt: i128 = earlier.iter().map(|account| account.columns.debt()).sum();
+    findings.expect(
+        ViolatedRule::C7,
+        place,
+        "the debt of the epoch's earlier accounts",
+        (row.past_debt, debt),
+    );
+    let carried: u128 = accounts.iter().map(|account| account.columns.carried_forward).sum();
+    let openings = accounts.iter().skip(1).map(|account| account.columns.opening);
+    let moved_in = accounts.iter().map(|account| account.columns.moved_in);
+    let arrived: u128 = openings.chain(moved_in).sum();
+    findings.expect(ViolatedRule::C9, place, "what its generations carried forward", (carried, arrived));
 }
 
 fn add(sum: &mut Columns, columns: &Columns) {

@@ -198,6 +198,29 @@ fn c9_an_opening_that_nobody_carried_forward() {
 }
 
 #[test]
+fn c9_a_refund_that_nobody_carried_forward() {
+    let mut book = book();
+    let lower = PLAN.replace("limit: 100", "limit: 50");
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        force: false,
+        document: lower.as_str().into(),
+        plan: Arc::new(Plan::parse(&lower).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, reserve(2, 1));
+    entry(&mut book, NOW_MS, release(1));
+    let slot = slot(&book, "total");
+    assert!(book.lineages.get(slot).current.columns.moved_in > 0 && book.audit().ok);
+    let columns = &mut book.lineages.get_mut(slot).current.columns;
+    columns.moved_in += 1;
+    columns.forfeited += 1;
+    let rules: Vec<_> = book.audit().violations.into_iter().map(|violation| violation.rule).collect();
+    assert!(rules.contains(&ViolatedRule::C9), "{rules:?}");
+}
+
+#[test]
 fn the_digest_notices_a_row_that_was_not_written_by_a_command() {
     let mut book = book();
     let slot = slot(&book, "total");
