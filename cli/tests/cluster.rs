@@ -115,6 +115,47 @@ fn the_ladder_is_climbed_to_its_end() {
 }
 
 #[test]
+fn operators_adjust_and_events_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    let adjust = |args: &[&str]| {
+        let of_acme = ["adjust", "month-tokens", "--tenant", "acme", "--reason", "ticket 7"];
+        dev.ask(&of_acme.into_iter().chain(args.iter().copied()).collect::<Vec<_>>())
+    };
+    let set = adjust(&["--set-used", "950"]).document();
+    assert_eq!((&set["what"]["set_used"], &set["after"]["remaining"]), (&950.into(), &50.into()));
+    let id = set["id"].as_str().unwrap();
+    let again = adjust(&["--set-used", "950", "--id", id]).document();
+    assert_eq!(again["booked_revision"], set["booked_revision"], "the same receipt");
+    let other = adjust(&["--set-used", "951", "--id", id]);
+    assert!(other.code == 3 && other.stderr.contains("CONFLICT"), "{}", other.stderr);
+    let closed = adjust(&["--grant", "1", "--epoch", "2020-01-01T00:00:00Z"]);
+    assert!(closed.code == 3 && closed.stderr.contains("EPOCH_CLOSED"), "{}", closed.stderr);
+    assert_eq!(adjust(&["--boost", "500", "--for", "1h"]).document()["after"]["remaining"], 550);
+    for wrong in [
+        &["--grant", "1", "--take", "1"][..],
+        &["--boost", "1"],
+        &["--grant", "-1"],
+        &[],
+        &["--correct", "951"],
+    ] {
+        let answer = adjust(wrong);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{wrong:?}: {}", answer.stderr);
+    }
+
+    let lines = dev.ask(&["events", "--tenant", "acme"]);
+    assert_eq!(lines.code, 0, "{}", lines.stderr);
+    let events: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ADJUSTED", "CROSSED", "CROSSED", "BOOSTED"]);
+    assert_eq!((&events[0]["adjustment"], &events[0]["reason"]), (&id.into(), &"ticket 7".into()));
+    let from = events[3]["sequence"].to_string();
+    assert_eq!(dev.ask(&["events", "--from", &from]).stdout.lines().count(), 1);
+}
+
+#[test]
 fn plans_and_tenants_by_generation() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(&folder.path().join("data"));

@@ -85,6 +85,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => None,
     }

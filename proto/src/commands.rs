@@ -145,6 +145,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,
     })

@@ -1,9 +1,11 @@
 //! One file a command.
 
+pub mod adjust;
 pub mod audit;
 pub mod bench;
 pub mod completion;
 pub mod dev;
+pub mod events;
 pub mod get;
 pub mod history;
 pub mod member;
@@ -38,6 +40,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Release(args) => wait(release::run(settings, args)),
         Command::Get(args) => wait(get::run(settings, args)),
         Command::Quota(args) => wait(quota::run(settings, args)),
+        Command::Adjust(args) => wait(adjust::run(settings, args)),
+        Command::Events(args) => wait(events::run(settings, args)),
         Command::Status(_) => wait(status::run(settings)),
         Command::Audit(_) => wait(audit::run(settings)),
         Command::Member(command) => wait(member::run(settings, command)),

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
+use crate::book::adjustments::hash_adjustment;
 use crate::book::check::{check_equation, check_lineage};
 use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
@@ -15,7 +17,7 @@ use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, has
 use crate::book::table::AllRows;
 use crate::book::{Book, BookSnapshot, FreezeKey};
 use crate::event::Event;
-use crate::ids::{ReservationId, TenantId};
+use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
@@ -75,6 +77,7 @@ impl Book {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            adjustments: &self.adjustments,
             events: &self.events,
             tally: &self.derived.tally,
         }
@@ -125,6 +128,7 @@ impl BookSnapshot {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            adjustments: &self.adjustments,
             events: &self.events,
             tally: &self.tally,
         };
@@ -144,6 +148,7 @@ struct Everything<'a> {
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
 }
@@ -232,8 +237,9 @@ impl Everything<'_> {
         let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
         let events = self.events.iter().map(|event| hash_event(event));
-        let small =
-            plans.chain(tenants).chain(calendars).chain(freezes).chain(events).fold(0, u128::wrapping_add);
+        let adjustments = self.adjustments.values().map(hash_adjustment);
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(adjustments).chain(events);
+        let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
             self.closed.sum_in_full(),
@@ -256,7 +262,7 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let all = row.archived_debt + debt_of(&mut earlier.iter().copied()) + row.current.columns.debt();
     findings.expect(ViolatedRule::Index, place, "its debt", (row.debt as i128, all));
     let of_epoch = || earlier.iter().copied().filter(|account| row.is_of_epoch(account.number));
-    let used: u128 = of_epoch().map(|account| account.columns.used()).sum();
+    let used: i128 = of_epoch().map(|account| account.columns.used()).sum();
     findings.expect(
         ViolatedRule::C7,
         place,

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
 use crate::answer::Answer;
 use crate::command::{Command, EntryHeader};
 use crate::event::{Effect, Event};
-use crate::ids::{RouteName, TenantId, UserId};
+use crate::ids::{AdjustmentId, RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
 
+mod adjustments;
 mod audit;
 mod bytes;
 mod calendars;
@@ -22,7 +24,7 @@ mod forget;
 mod generations;
 mod hash;
 mod judge;
-mod lineage;
+pub(crate) mod lineage;
 mod paths;
 mod query;
 mod quota;
@@ -46,7 +48,7 @@ pub use snapshot::BookSnapshot;
 
 pub(crate) use calendars::Uncovered;
 pub(crate) use derived::Found;
-pub(crate) use generations::find_limit;
+pub(crate) use generations::{find_limit, fits};
 pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
@@ -67,8 +69,10 @@ pub struct Book {
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    /// Adjustments that are remembered.
+    pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
-    /// The digest's part of plans, tenants, calendars, freezes and events.
+    /// The digest's part of plans, tenants, calendars, freezes, adjustments and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -84,6 +88,7 @@ impl Default for Book {
             reservations: table::Table::default(),
             tombstones: table::Table::default(),
             freezes: Arc::default(),
+            adjustments: Arc::default(),
             events: VecDeque::new(),
             small_sum: 0,
             derived: derived::Derived::default(),

@@ -59,7 +59,7 @@ impl Book {
 
     /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
-        if lineage.past_used == lineage.archived_used {
+        if lineage.legs == lineage.current.legs {
             return 0;
         }
         (lineage.epoch_first..lineage.current.number)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_ledger::adjust::{Adjustment, AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
 use holdfast_ledger::query::QuotaLine;
@@ -23,6 +24,12 @@ pub fn answer(answer: &Answer) -> String {
             format!("generation {generation}{}", if *changed { "" } else { ", unchanged" })
         }
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
+        Answer::Adjusted(receipt) => format!(
+            "adjusted: {}; before: {}, generation {}",
+            standing(&receipt.after),
+            standing(&receipt.before),
+            receipt.generation
+        ),
         Answer::Ticked { expired, unknown, forgotten, more } => {
             let more = if *more { ", more is due" } else { "" };
             format!("expired {expired}, unknown {unknown}, forgotten {forgotten}{more}")
@@ -30,6 +37,34 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Rules { rules_version } => format!("rules version {rules_version}"),
         Answer::Refused(found) => refusal(found),
     }
+}
+
+fn standing(standing: &Standing) -> String {
+    let number = |amount: Option<u64>| amount.map_or("null".to_owned(), |amount| amount.to_string());
+    format!(
+        "used {}, held {}, limit {}, remaining {}, debt {}",
+        standing.used,
+        standing.held,
+        number(standing.limit_amount),
+        number(standing.remaining),
+        standing.debt
+    )
+}
+
+fn adjusted(receipt: &AdjustmentReceipt) -> String {
+    let what = match receipt.command.what {
+        Adjustment::Grant(amount) => format!("granted {amount}"),
+        Adjustment::Take(amount) => format!("took {amount}"),
+        Adjustment::Charge(amount) => format!("charged {amount}"),
+        Adjustment::Correct(amount) => format!("corrected {amount}"),
+        Adjustment::SetUsed(used) => format!("set used to {used}"),
+        Adjustment::Boost { amount, until_ms } => {
+            format!("boosted by {amount} until {}", time::show(until_ms))
+        }
+        Adjustment::EndBoost { .. } => "ended a boost".to_owned(),
+    };
+    let command = &receipt.command;
+    format!("adjusted {}: {what}, by {}: {}", command.lineage, command.actor, command.reason)
 }
 
 pub fn receipt(receipt: &Receipt) -> String {
@@ -59,6 +94,11 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::IdInFuture { latest_ms } => format!("id in future: latest {}", time::show(*latest_ms)),
         Refusal::GenerationMismatch { generation } => {
             format!("generation mismatch: {generation} is in force")
+        }
+        Refusal::AdjustmentConflict => "conflict: adjustment".to_owned(),
+        Refusal::EpochClosed { running_start_ms } => {
+            let running = running_start_ms.map_or("continuous".to_owned(), time::show);
+            format!("epoch closed: {running} runs")
         }
         Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
         Refusal::Rejected(found) => rejection(found),
@@ -156,6 +196,7 @@ pub fn event(kind: &EventKind) -> String {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
         }
+        EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")

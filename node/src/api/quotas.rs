@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_proto::{Failure, v1};
 use tonic::{Request, Response, Status};
 
+use super::events::watch_events;
 use super::{Context, deadline, fields};
 
 /// The service on one node.
@@ -21,9 +24,26 @@ impl v1::quotas_server::Quotas for QuotasService {
     ) -> Result<Response<v1::GetQuotaResponse>, Status> {
         self.cx.answer(self.read_quota(request).await)
     }
+
+    type WatchEventsStream = BoxStream<'static, Result<v1::WatchEventsResponse, Status>>;
+
+    async fn watch_events(
+        &self,
+        request: Request<v1::WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        self.cx.answer(self.follow_events(request.get_ref()))
+    }
 }
 
 impl QuotasService {
+    fn follow_events(
+        &self,
+        request: &v1::WatchEventsRequest,
+    ) -> Result<BoxStream<'static, Result<v1::WatchEventsResponse, Status>>, Failure> {
+        let tenant: Option<TenantId> = fields::optional_name("tenant", request.tenant.as_deref())?;
+        Ok(watch_events(&self.cx, request.from, request.follow, tenant)?.boxed())
+    }
+
     async fn read_quota(
         &self,
         request: Request<v1::GetQuotaRequest>,

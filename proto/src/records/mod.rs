@@ -17,6 +17,7 @@ use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{CalendarRow, Freeze, Header, Record, Tombstone};
 use prost::Message;
 
+use crate::adjust;
 use crate::answers::{decode_digest, encode_digest};
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::log::{EntryError, decode_id, encode_id, unreadable_plan};
@@ -65,6 +66,9 @@ impl From<&Record> for v1::SnapshotRecord {
                 })
             }
             Record::Freeze(freeze) => Wire::Freeze(freeze.into()),
+            Record::Adjustment(row) => {
+                Wire::Adjustment(adjust::encode_stored(&row.receipt, row.forget_at_ms))
+            }
             Record::Event(event) => Wire::Event(event.as_ref().into()),
         };
         v1::SnapshotRecord { record: Some(record) }
@@ -98,6 +102,7 @@ impl TryFrom<v1::SnapshotRecord> for Record {
                 Record::Tombstone(slot, Tombstone { id, at_ms, forget_at_ms })
             }
             Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
+            Wire::Adjustment(wire) => Record::Adjustment(adjust::decode_stored(wire).in_field("adjustment")?),
             Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
         })
     }
