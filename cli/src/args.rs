@@ -50,6 +50,8 @@ pub enum Command {
     Adjust(commands::adjust::Args),
     /// Show what happened, and follow it
     Events(commands::events::Args),
+    /// Show what was used in accounting epochs that have ended
+    Statements(commands::statements::Args),
     /// Show every member: role, term, log, lag
     Status(commands::status::Args),
     /// Check the account equation on every member

@@ -156,6 +156,40 @@ fn operators_adjust_and_events_tell() {
 }
 
 #[test]
+fn an_ended_epoch_has_its_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000.replace("every: month", "every: 1s")).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    let held = reserve(&dev, &["acme", "--amount", "tokens=600"]).document();
+    let statements = dev.until("the second is over", &["statements", "acme"], |found| {
+        found["statements"].as_array().is_some_and(|found| !found.is_empty())
+    });
+    let statement = &statements["statements"][0];
+    assert_eq!((&statement["limit"], &statement["unit"]), (&"month-tokens".into(), &"tokens".into()));
+    assert_eq!((&statement["used"], &statement["held"]), (&0.into(), &600.into()));
+    assert_eq!(
+        statement["columns"],
+        serde_json::json!({"granted": "1000", "reserved": "600", "forfeited": "400"})
+    );
+    let id = held["id"].as_str().unwrap();
+    assert_eq!(dev.ask(&["start", id, "--operation", "op-1"]).code, 0);
+    assert_eq!(dev.ask(&["settle", id, "--operation", "op-1", "--actual", "tokens=500"]).code, 0);
+    let epoch = statement["epoch"].as_str().unwrap();
+    let ask = |args: &[&str]| {
+        let of_acme = ["statements", "acme"].into_iter().chain(args.iter().copied());
+        let found = dev.ask(&of_acme.collect::<Vec<_>>()).document();
+        found["statements"].as_array().unwrap().clone()
+    };
+    let settled = &ask(&["--epoch", epoch])[0];
+    assert_eq!((&settled["used"], &settled["held"]), (&500.into(), &0.into()), "in its own epoch");
+    assert_eq!(ask(&["--limit", "other"]), Vec::<Value>::new());
+    assert_eq!(ask(&["--epoch", "2020-01-01T00:00:00Z"]), Vec::<Value>::new());
+    let table = dev.ask_text(&["statements", "acme"]);
+    assert!(table.contains("month-tokens") && table.contains(epoch), "{table}");
+}
+
+#[test]
 fn plans_and_tenants_by_generation() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(&folder.path().join("data"));

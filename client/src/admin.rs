@@ -62,6 +62,16 @@ impl Client {
         self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
     }
 
+    /// What was used in accounting epochs that have ended: of a tenant, and of a user of it if one is named.
+    /// A request that asks for it or a client [`Client::with_stale_reads`] is answered without the quorum.
+    pub async fn statements(
+        &self,
+        mut request: v1::ListStatementsRequest,
+    ) -> Result<v1::ListStatementsResponse, CallError> {
+        request.stale |= self.options.stale;
+        self.unary(Kind::Read, request, call!(QuotasClient, list_statements)).await
+    }
+
     pub(crate) async fn watch_events(
         &self,
         request: v1::WatchEventsRequest,

@@ -47,6 +47,13 @@ impl Quotas for Member {
         Err(Status::unimplemented("not scripted"))
     }
 
+    async fn list_statements(
+        &self,
+        _: Request<v1::ListStatementsRequest>,
+    ) -> Result<Response<v1::ListStatementsResponse>, Status> {
+        Err(Status::unimplemented("not scripted"))
+    }
+
     async fn watch_events(
         &self,
         request: Request<v1::WatchEventsRequest>,

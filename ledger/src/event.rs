@@ -121,6 +121,8 @@ pub enum Effect {
 pub struct Statement {
     /// The lineage.
     pub lineage: Arc<LineageKey>,
+    /// The lineage's unit.
+    pub unit: Unit,
     /// The account's generation.
     pub generation: u64,
     /// Start of its accounting epoch, ms; `None` = `continuous`.

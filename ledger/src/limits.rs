@@ -43,6 +43,16 @@ pub const EVENTS_KEPT_MS: u64 = 7 * 24 * 3_600_000;
 /// Shortest time to keep an event: whoever follows them must get over a change of leader.
 pub const EVENTS_KEPT_MS_MIN: u64 = 60_000;
 
+/// Statements of archived accounts that the book keeps: at 400 bytes each this is 6 MiB. The history index has
+/// older ones.
+pub const STATEMENTS_KEPT_MAX: usize = 16_384;
+
+/// How long the book keeps a statement: a quarter and some days to look at it.
+pub const STATEMENTS_KEPT_MS: u64 = 100 * 24 * 3_600_000;
+
+/// Closed accounts of one lineage that a query for statements goes through.
+pub const CLOSED_LOOKED_AT_MAX: u32 = 4_096;
+
 /// Adjustments that the book remembers. An operator's tool that sets a quota for each of 10 000 tenants fits
 /// six times into the default id window.
 pub const ADJUSTMENTS_KEPT_MAX: usize = 65_536;

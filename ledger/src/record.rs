@@ -1,14 +1,14 @@
 //! Everything the book stores, as plain rows: what a snapshot is made of.
 //!
 //! The order in a snapshot is: one header, then plans, tenants, calendars, lineages, closed accounts,
-//! reservations, tombstones, freezes, adjustments, events; within a kind by slot, generation, name or sequence.
+//! reservations, tombstones, freezes, adjustments, statements, events; within a kind by slot, generation, name or sequence.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::adjust::{AdjustmentRow, Operated};
 use crate::answer::{State, Tier};
-use crate::event::Event;
+use crate::event::{Event, Statement};
 use crate::ids::{LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Ladder, Level, Rule};
 use crate::query::{PublishedPlan, TenantVersion};
@@ -37,6 +37,8 @@ pub enum Record {
     Freeze(Freeze),
     /// An adjustment that is remembered.
     Adjustment(AdjustmentRow),
+    /// The statement of an archived account.
+    Statement(Arc<Statement>),
     /// An event that is still kept.
     Event(Arc<Event>),
 }

@@ -139,7 +139,7 @@ fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
 }
 
 fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
-    let Statement { lineage, generation, epoch_start_ms, columns, at_ms } = statement;
+    let Statement { lineage, unit: _, generation, epoch_start_ms, columns, at_ms } = statement;
     let epoch = epoch_start_ms.map_or_else(|| "continuous".to_owned(), |start| start.to_string());
     let mut event = about(lineage);
     event.kind = STATEMENT.into();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
 use holdfast_ledger::answer::{State, Tier};
-use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{
@@ -284,6 +284,26 @@ fn adjustment() {
     check(
         Record::Adjustment(AdjustmentRow { receipt: adjusted(), forget_at_ms: 10 }),
         "5a650a450a100123456789abcdef001122334455667712230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575220208052a036f70733203776879100218062007280830093a0a08011002180320002804420408011002480a",
+    );
+}
+
+#[test]
+fn statement() {
+    let statement = Statement {
+        lineage: Arc::new(key()),
+        unit: Unit::Tokens,
+        generation: 1,
+        epoch_start_ms: Some(2),
+        columns: account().columns,
+        at_ms: 3,
+    };
+    check(
+        Record::Statement(Arc::new(statement)),
+        concat!(
+            "62720a250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011002180120022a410a02",
+            "0801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d72",
+            "02080e7a02080f82010208103003",
+        ),
     );
 }
 

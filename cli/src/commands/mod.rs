@@ -17,6 +17,7 @@ pub mod reserve;
 pub mod serve;
 pub mod settle;
 pub mod start;
+pub mod statements;
 pub mod status;
 pub mod tenant;
 
@@ -42,6 +43,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Quota(args) => wait(quota::run(settings, args)),
         Command::Adjust(args) => wait(adjust::run(settings, args)),
         Command::Events(args) => wait(events::run(settings, args)),
+        Command::Statements(args) => wait(statements::run(settings, args)),
         Command::Status(_) => wait(status::run(settings)),
         Command::Audit(_) => wait(audit::run(settings)),
         Command::Member(command) => wait(member::run(settings, command)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::adjust::AdjustmentRow;
 use crate::answer::Answer;
 use crate::command::{Command, EntryHeader};
-use crate::event::{Effect, Event};
+use crate::event::{Effect, Event, Statement};
 use crate::ids::{AdjustmentId, RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
 use crate::plan::Calendar;
@@ -17,6 +17,7 @@ mod adjustments;
 mod audit;
 mod bytes;
 mod calendars;
+mod carried;
 mod check;
 mod derived;
 mod events;
@@ -35,6 +36,7 @@ mod retained;
 mod slots;
 mod small;
 mod snapshot;
+mod statements;
 mod table;
 mod timer_work;
 mod timers;
@@ -72,7 +74,9 @@ pub struct Book {
     /// Adjustments that are remembered.
     pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
-    /// The digest's part of plans, tenants, calendars, freezes, adjustments and events.
+    /// Statements of archived accounts, in the order of their archiving.
+    pub(crate) statements: VecDeque<Arc<Statement>>,
+    /// The digest's part of plans, tenants, calendars, freezes, adjustments, statements and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -90,6 +94,7 @@ impl Default for Book {
             freezes: Arc::default(),
             adjustments: Arc::default(),
             events: VecDeque::new(),
+            statements: VecDeque::new(),
             small_sum: 0,
             derived: derived::Derived::default(),
         }

@@ -55,6 +55,10 @@ impl Restoring {
             Record::Tombstone(slot, row) => self.add_tombstone(slot, row),
             Record::Freeze(freeze) => self.add_freeze(freeze),
             Record::Adjustment(row) => self.add_adjustment(row),
+            Record::Statement(statement) => {
+                self.book.keep_statement(statement);
+                Ok(())
+            }
             Record::Event(event) => {
                 self.sum(hash_event(&event));
                 self.book.events.push_back(event);

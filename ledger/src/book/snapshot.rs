@@ -9,7 +9,7 @@ use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::table::TableSnapshot;
 use crate::book::{Book, FreezeKey};
-use crate::event::Event;
+use crate::event::{Event, Statement};
 use crate::ids::{AdjustmentId, TenantId};
 use crate::plan::Calendar;
 use crate::query::TenantVersion;
@@ -29,6 +29,7 @@ pub struct BookSnapshot {
     pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
     pub(super) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(super) events: VecDeque<Arc<Event>>,
+    pub(super) statements: VecDeque<Arc<Statement>>,
     pub(super) tally: Tally,
 }
 
@@ -49,6 +50,7 @@ impl Book {
             freezes: Arc::clone(&self.freezes),
             adjustments: Arc::clone(&self.adjustments),
             events: self.events.clone(),
+            statements: self.statements.clone(),
             tally: self.derived.tally.clone(),
         };
         snapshot.header.digest = self.digest();
@@ -66,7 +68,7 @@ impl BookSnapshot {
     /// Records besides the header.
     fn count(&self) -> u64 {
         let small = self.plans.len() + self.calendars.len() + self.freezes.len();
-        let small = small + self.adjustments.len() + self.events.len();
+        let small = small + self.adjustments.len() + self.events.len() + self.statements.len();
         let versions: usize = self.tenants.values().map(Vec::len).sum();
         let rows = self.lineages.len() + self.closed.len() + self.reservations.len() + self.tombstones.len();
         (small + versions + rows) as u64
@@ -86,6 +88,7 @@ impl BookSnapshot {
         let tombstones = self.tombstones.iter().map(|(slot, row)| Record::Tombstone(slot, *row));
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
         let adjustments = self.adjustments.values().map(|row| Record::Adjustment(row.clone()));
+        let statements = self.statements.iter().map(|statement| Record::Statement(Arc::clone(statement)));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));
         std::iter::once(Record::Header(self.header.clone()))
             .chain(plans)
@@ -97,6 +100,7 @@ impl BookSnapshot {
             .chain(tombstones)
             .chain(freezes)
             .chain(adjustments)
+            .chain(statements)
             .chain(events)
     }
 }

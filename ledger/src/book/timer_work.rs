@@ -43,6 +43,7 @@ impl Book {
         self.forget_tombstones(now_ms);
         self.forget_adjustments(now_ms);
         self.forget_events(now_ms);
+        self.forget_statements(now_ms);
         self.drop_due_lineages(now_ms, DROPS_PER_ENTRY_MAX);
         self.assert_touched();
     }

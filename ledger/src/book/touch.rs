@@ -47,8 +47,10 @@ impl Book {
         }
         if !self.derived.sink.statements.is_empty() {
             let statements = std::mem::take(&mut self.derived.sink.statements);
-            let effects = statements.into_iter().map(|statement| Effect::Statement(Arc::new(statement)));
-            self.derived.effects.extend(effects);
+            for statement in statements.into_iter().map(Arc::new) {
+                self.derived.effects.push(Effect::Statement(Arc::clone(&statement)));
+                self.keep_statement(statement);
+            }
         }
         if !self.derived.sink.events.is_empty() {
             for kind in std::mem::take(&mut self.derived.sink.events) {

@@ -104,6 +104,12 @@ impl Run {
                 lines.extend(kept.map(|event| format!("{}: {}", event.sequence, show::event(&event.kind))));
                 lines
             }
+            "statements" => {
+                let tenant = words.plain[0].parse().unwrap();
+                let user = words.plain.get(1).map(|user| user.parse().unwrap());
+                let found = self.book.statements(&tenant, user.as_ref(), self.now_ms);
+                found.iter().map(show::statement).collect()
+            }
             "get" => {
                 let id = self.ids[&words.plain[0]];
                 let found = self.book.reservation(id, self.now_ms);

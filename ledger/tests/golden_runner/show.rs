@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holdfast_ledger::adjust::{Adjustment, AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
-use holdfast_ledger::query::QuotaLine;
+use holdfast_ledger::query::{EpochStatement, QuotaLine};
 use holdfast_ledger::record::{Account, Columns, Record};
 use holdfast_ledger::{Amounts, Book};
 
@@ -202,6 +202,18 @@ pub fn event(kind: &EventKind) -> String {
             format!("tenant set {tenant}, {generation} by {actor}")
         }
     }
+}
+
+pub fn statement(found: &EpochStatement) -> String {
+    format!(
+        "{} {}: used {}, held {}, generation {}: {}",
+        found.lineage,
+        time::show(found.epoch_start_ms),
+        found.used,
+        found.held,
+        found.generation,
+        columns(&found.columns)
+    )
 }
 
 pub fn quota(line: &QuotaLine) -> String {

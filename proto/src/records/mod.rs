@@ -5,6 +5,7 @@ mod event;
 mod lineage;
 mod reservation;
 mod rule;
+mod statement;
 mod wide;
 
 pub(crate) use account::named_columns;
@@ -69,6 +70,7 @@ impl From<&Record> for v1::SnapshotRecord {
             Record::Adjustment(row) => {
                 Wire::Adjustment(adjust::encode_stored(&row.receipt, row.forget_at_ms))
             }
+            Record::Statement(statement) => Wire::Statement(statement.as_ref().into()),
             Record::Event(event) => Wire::Event(event.as_ref().into()),
         };
         v1::SnapshotRecord { record: Some(record) }
@@ -103,6 +105,7 @@ impl TryFrom<v1::SnapshotRecord> for Record {
             }
             Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
             Wire::Adjustment(wire) => Record::Adjustment(adjust::decode_stored(wire).in_field("adjustment")?),
+            Wire::Statement(wire) => Record::Statement(statement::decode(wire).in_field("statement")?),
             Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
         })
     }

@@ -10,7 +10,7 @@ use holdfast_ledger::command::{
     EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
     Unfreeze,
 };
-use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
@@ -577,7 +577,15 @@ impl Random {
     /// Any row of a snapshot.
     pub fn record(&mut self) -> Record {
         let slot = self.0.random();
-        match self.0.random_range(0..11) {
+        match self.0.random_range(0..12) {
+            11 => Record::Statement(Arc::new(Statement {
+                lineage: Arc::new(self.lineage_key()),
+                unit: self.unit(),
+                generation: self.number(),
+                epoch_start_ms: self.maybe(Random::number),
+                columns: self.columns(),
+                at_ms: self.number(),
+            })),
             10 => Record::Adjustment(AdjustmentRow {
                 receipt: self.adjustment_receipt(),
                 forget_at_ms: self.number(),

@@ -108,6 +108,26 @@ impl Columns {
         moved.iter().any(|column| *column != 0) || self.overdraft_issued != 0 || self.overdraft_repaid != 0
     }
 
+    /// Adds every column of another account.
+    pub(crate) fn add(&mut self, columns: &Columns) {
+        self.opening += columns.opening;
+        self.refilled += columns.refilled;
+        self.granted += columns.granted;
+        self.corrected += columns.corrected;
+        self.shards_back += columns.shards_back;
+        self.moved_in += columns.moved_in;
+        self.rule_raise += columns.rule_raise;
+        self.forgiven += columns.forgiven;
+        self.overdraft_issued += columns.overdraft_issued;
+        self.available += columns.available;
+        self.reserved += columns.reserved;
+        self.spent += columns.spent;
+        self.to_shards += columns.to_shards;
+        self.carried_forward += columns.carried_forward;
+        self.forfeited += columns.forfeited;
+        self.overdraft_repaid += columns.overdraft_repaid;
+    }
+
     /// Every column with its name, in one fixed order.
     pub(crate) fn named(&self) -> [(&'static str, u128); 16] {
         [
@@ -234,8 +254,12 @@ pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowByte
 fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_words([pair(account.number, account.legs), account.generation]);
     out.put_options([account.epoch_start_ms]);
-    out.put_wide(account.columns.usual());
-    out.put_rare(account.columns.rare());
+    write_columns(&account.columns, out);
+}
+
+pub(crate) fn write_columns(columns: &Columns, out: &mut RowBytes) {
+    out.put_wide(columns.usual());
+    out.put_rare(columns.rare());
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
@@ -297,9 +321,10 @@ impl Row for ClosedAccount {
 }
 
 /// The statement of an account, if there is anything to tell.
-pub(crate) fn statement(key: &Arc<LineageKey>, account: &Account, at_ms: u64) -> Option<Statement> {
+pub(crate) fn statement(row: &Lineage, account: &Account, at_ms: u64) -> Option<Statement> {
     account.columns.is_active().then(|| Statement {
-        lineage: Arc::clone(key),
+        lineage: Arc::clone(&row.key),
+        unit: row.unit,
         generation: account.generation,
         epoch_start_ms: account.epoch_start_ms,
         columns: account.columns,

@@ -143,7 +143,7 @@ impl Lineage {
         if of_epoch {
             self.archived_used += account.columns.used();
         }
-        sink.statements.extend(statement(&self.key, account, at_ms));
+        sink.statements.extend(statement(self, account, at_ms));
     }
 
     /// Starts an epoch on the account that has just been opened.
