@@ -162,7 +162,9 @@ fn every_problem_of_a_plan_is_named_by_its_line() {
     let document: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let problems = document["problems"].as_array().unwrap();
     assert!(problems.len() >= 2 && problems.iter().all(|problem| problem["line"].as_u64().unwrap() > 0));
-    assert!(stderr(&output).contains("reqests"), "{}", stderr(&output));
+    for word in ["reqests", "Shangri-La"] {
+        assert!(stderr(&output).contains(word), "{word}: {}", stderr(&output));
+    }
 }
 
 #[test]

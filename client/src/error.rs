@@ -86,6 +86,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => None,
     }

@@ -9,6 +9,7 @@
 //! - [`Book::apply`] cannot fail: a refusal is an [`Answer`]. An impossible
 //!   state panics, and the node that hosts the book stops.
 
+pub mod adjust;
 pub mod answer;
 pub mod book;
 pub mod command;
@@ -24,12 +25,13 @@ pub mod unit;
 
 mod apply;
 
+pub use adjust::{Adjust, Adjustment, AdjustmentReceipt};
 pub use answer::{Answer, Receipt, Refusal, Rejection};
 pub use book::{Book, BookSnapshot, Retained};
 pub use command::{Command, EntryHeader};
 pub use event::{Effect, Event};
-pub use ids::ReservationId;
+pub use ids::{AdjustmentId, ReservationId};
 pub use plan::Plan;
-pub use query::{AuditReport, Counts, PublishedPlan, QuotaLine};
+pub use query::{AuditReport, Counts, EpochStatement, PublishedPlan, QuotaLine};
 pub use record::{Record, RestoreError};
 pub use unit::{Amounts, Unit};

@@ -73,7 +73,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
     let all: String = scripts().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = [
         "reserve", "start", "settle", "release", "renew", "unknown", "plan", "rollback", "tenant",
-        "unfreeze", "tick", "rules",
+        "unfreeze", "adjust", "tick", "rules",
     ];
     let answers = [
         "invalid",
@@ -84,6 +84,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "id in future",
         "generation mismatch",
         "destructive",
+        "epoch closed",
         "overloaded",
         "rejected: frozen",
         "rejected: never fits",
@@ -98,6 +99,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "forgiven",
         "breached",
         "unfrozen",
+        "adjusted",
         "published",
         "rolled back",
         "tenant set",

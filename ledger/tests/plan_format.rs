@@ -74,15 +74,23 @@ fn the_three_level_sample_means_what_its_text_says() {
     assert_eq!(rule(&plan, "user-requests-day", "acme", Some("anyone")), total(200, &day));
     assert_eq!(plan.calendars(), [day, month]);
     assert_eq!(plan.currency.as_deref(), Some("CNY"));
-    let (_, zones) = Plan::parse_with_zones(THREE_LEVEL).unwrap();
-    assert!(
-        zones.iter().all(|found| THREE_LEVEL.lines().nth(found.line - 1).unwrap().contains("Asia/Shanghai"))
-    );
-    assert_eq!(zones.len(), 4);
-    assert_eq!(
-        zones[3].unknown().to_string().split(": ").nth(1),
-        Some("limits.user-requests-day.period.zone")
-    );
+}
+
+#[test]
+fn a_zone_that_does_not_exist_is_one_problem_among_the_others() {
+    let wrong = THREE_LEVEL.replacen("unit: requests", "unit: reqests", 1);
+    for document in [THREE_LEVEL, &wrong] {
+        let said = Plan::parse_with_zones(document, &|zone| zone != "Asia/Shanghai").unwrap_err();
+        let unknown: Vec<_> = said.iter().filter(|error| error.path.ends_with(".zone")).collect();
+        assert_eq!(unknown.len(), 4, "{said:?}");
+        for error in unknown {
+            assert!(document.lines().nth(error.line - 1).unwrap().contains("Asia/Shanghai"), "{error}");
+            assert_eq!(error.problem, "is \"Asia/Shanghai\"; the time zone data does not have it");
+        }
+        assert_eq!(said.iter().any(|error| error.problem.contains("reqests")), document == wrong, "{said:?}");
+        assert!(said.is_sorted_by_key(|error| error.line), "{said:?}");
+    }
+    assert!(Plan::parse_with_zones(THREE_LEVEL, &|zone| zone == "Asia/Shanghai").is_ok());
 }
 
 #[test]
@@ -453,12 +461,13 @@ fn each_fault_of_the_rest_has_its_answer() {
         ("tenants: [a]", "tenants: must be a mapping from tenants to their records, is a list"),
         ("defaults: {tier: x}", "defaults.tier: is \"x\", which is not a tier of the plan"),
         ("id_window: 1s", "id_window: is 1000 ms; at least 10000 ms is needed"),
+        ("events_kept: 1s", "events_kept: is 1000 ms; at least 60000 ms is needed"),
         ("expiring_grace: 0", "expiring_grace: is 0 ms; at least 1 ms is needed"),
         ("tiers: {x: {limits: {T: 1}}}", "tiers.x.limits.T: is not a limit of the plan; did you mean \"t\"?"),
         ("currency: EUR", "currency: stands twice; first on line 2"),
         (
             "<<: {}",
-            "<<: is not a key that is known here; known are schema, currency, id_window, expiring_grace, routes, limits, tiers, tenants, defaults",
+            "<<: is not a key that is known here; known are schema, currency, id_window, expiring_grace, events_kept, routes, limits, tiers, tenants, defaults",
         ),
     ];
     for (rest, problem) in table {

@@ -146,6 +146,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,
     })

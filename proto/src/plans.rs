@@ -126,24 +126,28 @@ impl From<&SetTenant> for v1::SetTenantRequest {
     }
 }
 
+/// The reason that an operator's command has to give.
+pub(crate) fn checked_reason(reason: &str) -> Result<String, FieldError> {
+    match reason.len() {
+        0 => Err(FieldError::missing("reason")),
+        length if length > REASON_BYTES_MAX => {
+            let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
+            Err(FieldError::new("reason", problem))
+        }
+        _ => Ok(reason.to_owned()),
+    }
+}
+
 impl TryFrom<&v1::UnfreezeRequest> for Unfreeze {
     type Error = FieldError;
 
     fn try_from(wire: &v1::UnfreezeRequest) -> Result<Self, FieldError> {
-        let reason = match wire.reason.len() {
-            0 => return Err(FieldError::missing("reason")),
-            length if length > REASON_BYTES_MAX => {
-                let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
-                return Err(FieldError::new("reason", problem));
-            }
-            _ => wire.reason.clone(),
-        };
         Ok(Unfreeze {
             tenant: name("tenant", &wire.tenant)?,
             user: optional_name("user", wire.user.as_deref())?,
             route: name("route", &wire.route)?,
             actor: name("actor", &wire.actor)?,
-            reason,
+            reason: checked_reason(&wire.reason)?,
         })
     }
 }

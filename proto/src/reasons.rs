@@ -60,6 +60,10 @@ reasons! {
     GenerationMismatch = "GENERATION_MISMATCH",
     /// The plan would destroy what is held or owed.
     Destructive = "DESTRUCTIVE",
+    /// The accounting epoch is not the running one.
+    EpochClosed = "EPOCH_CLOSED",
+    /// Events from before the first one kept.
+    EventsGone = "EVENTS_GONE",
     /// A queue or a ceiling is full.
     Overloaded = "OVERLOADED",
     /// Another member leads.
@@ -100,9 +104,9 @@ impl ErrorReason {
             RejectedFrozen | RejectedNeverFits | RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => {
                 Code::ResourceExhausted
             }
-            Conflict | WrongState | Destructive | WrongIdentity => Code::FailedPrecondition,
+            Conflict | WrongState | Destructive | EpochClosed | WrongIdentity => Code::FailedPrecondition,
             NotFound => Code::NotFound,
-            IdTooOld | IdInFuture => Code::OutOfRange,
+            IdTooOld | IdInFuture | EventsGone => Code::OutOfRange,
             GenerationMismatch => Code::Aborted,
             NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown => {
                 Code::Unavailable
@@ -122,7 +126,9 @@ impl ErrorReason {
             | DroppedLate | TimedOut | OutcomeUnknown | NodeFailed => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | Destructive | WrongIdentity | Unsupported => false,
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | WrongIdentity | Unsupported => {
+                false
+            }
         }
     }
 
@@ -133,10 +139,9 @@ impl ErrorReason {
             TimedOut | OutcomeUnknown | NodeFailed => false,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | Destructive | Overloaded | NotLeader | NoLeader | NoQuorum
-            | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity | Unsupported => {
-                true
-            }
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | Overloaded | NotLeader
+            | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate
+            | WrongIdentity | Unsupported => true,
         }
     }
 
@@ -146,8 +151,9 @@ impl ErrorReason {
             RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | Conflict
             | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | Destructive
-            | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown
-            | DroppedLate | TimedOut | OutcomeUnknown | WrongIdentity | Unsupported | NodeFailed => false,
+            | EpochClosed | EventsGone | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds
+            | ShuttingDown | DroppedLate | TimedOut | OutcomeUnknown | WrongIdentity | Unsupported
+            | NodeFailed => false,
         }
     }
 
@@ -171,6 +177,10 @@ impl ErrorReason {
             Destructive => {
                 "The plan would cut limits off that something is held on or owed to; each is named with what it would lose."
             }
+            EpochClosed => {
+                "The accounting epoch that is meant is not the running one; its accounts are final."
+            }
+            EventsGone => "Events from before the first one kept are asked for; its number is given.",
             Overloaded => "A queue or a configured ceiling, which is named, is full.",
             NotLeader => "Another member leads; its address is given if it is known.",
             NoLeader => "No member leads at the moment, as far as this one knows.",

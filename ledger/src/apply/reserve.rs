@@ -75,7 +75,7 @@ impl Book {
     }
 
     /// The enforced lane has its accounts for itself: what the shadow lane opens never refuses anybody.
-    fn check_accounts(&self) -> Result<(), Refusal> {
+    pub(super) fn check_accounts(&self) -> Result<(), Refusal> {
         let accounts = self.lineages.len() + self.closed.len() - self.derived.tally.shadow_accounts;
         if accounts >= ACCOUNTS_MAX { Err(Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" }) } else { Ok(()) }
     }

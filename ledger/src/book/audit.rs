@@ -6,6 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
+use crate::book::adjustments::hash_adjustment;
+use crate::book::carried::check_carried;
 use crate::book::check::{check_equation, check_lineage};
 use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
@@ -13,10 +16,11 @@ use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::shadow::{Shadows, hash_shadow};
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
+use crate::book::statements::hash_statement;
 use crate::book::table::AllRows;
 use crate::book::{Book, BookSnapshot, FreezeKey};
-use crate::event::Event;
-use crate::ids::{ReservationId, TenantId};
+use crate::event::{Event, Statement};
+use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
@@ -77,6 +81,8 @@ impl Book {
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
             shadows: &self.shadows,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.derived.tally,
         }
@@ -128,6 +134,8 @@ impl BookSnapshot {
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
             shadows: &self.shadows,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.tally,
         };
@@ -148,6 +156,8 @@ struct Everything<'a> {
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
     shadows: &'a Shadows,
+    adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
+    statements: &'a VecDeque<Arc<Statement>>,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
 }
@@ -221,7 +231,7 @@ impl Everything<'_> {
                 findings.expect(ViolatedRule::Index, place, "its number of legs", (account.legs, said.legs));
                 // No command mints a shard yet.
                 findings.expect(ViolatedRule::C5, place, "to_shards", (account.columns.to_shards, 0));
-                add(&mut sums[row.unit as usize], &account.columns);
+                sums[row.unit as usize].add(&account.columns);
             }
         }
         findings.expect(
@@ -247,7 +257,10 @@ impl Everything<'_> {
         let freezes = self.freezes.values().map(hash_freeze);
         let shadows = self.shadows.values().map(hash_shadow);
         let events = self.events.iter().map(|event| hash_event(event));
-        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows).chain(events);
+        let adjustments = self.adjustments.values().map(hash_adjustment);
+        let statements = self.statements.iter().map(|statement| hash_statement(statement));
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows);
+        let small = small.chain(adjustments).chain(statements).chain(events);
         let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
@@ -262,7 +275,7 @@ impl Everything<'_> {
     }
 }
 
-/// The sums that a lineage keeps over its accounts, and C9 where the predecessor is still there.
+/// The sums that a lineage keeps over its accounts, and C9 over those that are still there.
 fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let place = || row.key.to_string();
     let debt_of = |accounts: &mut dyn Iterator<Item = &Account>| -> i128 {
@@ -271,68 +284,27 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let all = row.archived_debt + debt_of(&mut earlier.iter().copied()) + row.current.columns.debt();
     findings.expect(ViolatedRule::Index, place, "its debt", (row.debt as i128, all));
     let of_epoch = || earlier.iter().copied().filter(|account| row.is_of_epoch(account.number));
-    let used: u128 = of_epoch().map(|account| account.columns.used()).sum();
+    let used: i128 = of_epoch().map(|account| account.columns.used()).sum();
     findings.expect(
         ViolatedRule::C7,
         place,
         "the usage of earlier accounts",
         (row.past_used, used + row.archived_used),
     );
+    // What archived accounts owe is known over all epochs only.
+    if of_epoch().count() as u64 == u64::from(row.current.number - row.epoch_first) {
+        let debt = debt_of(&mut of_epoch());
+        findings.expect(
+            ViolatedRule::C7,
+            place,
+            "the debt of the epoch's earlier accounts",
+            (row.past_debt, debt),
+        );
+    }
     let legs: u32 = earlier.iter().map(|account| account.legs).sum::<u32>() + row.current.legs;
     findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
     let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();
-    for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
-        // Within an epoch, what moved in later was carried forward too.
-        let same_epoch = pair[0].epoch_start_ms == pair[1].epoch_start_ms;
-        let (opening, carried) = (pair[1].columns.opening, pair[0].columns.carried_forward);
-        if opening > carried || (opening < carried && !same_epoch) {
-            findings.add(Some(Violation {
-                rule: ViolatedRule::C9,
-                place: format!("{} account {}", row.key, pair[1].number),
-                detail: format!("it opened with {opening}, carried to it were {carried}"),
-            }));
-        }
+    for violation in check_carried(row, &line) {
+        findings.add(Some(violation));
     }
-    let of_epoch: Vec<&Account> =
-        line.iter().copied().filter(|account| row.is_of_epoch(account.number)).collect();
-    if of_epoch.len() as u32 == row.current.number - row.epoch_first + 1 {
-        audit_whole_epoch(row, &of_epoch, findings);
-    }
-}
-
-/// C7's debt and C9 over all the generations of an epoch, if none of its accounts is archived.
-fn audit_whole_epoch(row: &Lineage, accounts: &[&Account], findings: &mut Findings) {
-    let place = || row.key.to_string();
-    let Some((_, earlier)) = accounts.split_last() else { return };
-    let debt: i128 = earlier.iter().map(|account| account.columns.debt()).sum();
-    findings.expect(
-        ViolatedRule::C7,
-        place,
-        "the debt of the epoch's earlier accounts",
-        (row.past_debt, debt),
-    );
-    let carried: u128 = accounts.iter().map(|account| account.columns.carried_forward).sum();
-    let openings = accounts.iter().skip(1).map(|account| account.columns.opening);
-    let moved_in = accounts.iter().map(|account| account.columns.moved_in);
-    let arrived: u128 = openings.chain(moved_in).sum();
-    findings.expect(ViolatedRule::C9, place, "what its generations carried forward", (carried, arrived));
-}
-
-fn add(sum: &mut Columns, columns: &Columns) {
-    sum.opening += columns.opening;
-    sum.refilled += columns.refilled;
-    sum.granted += columns.granted;
-    sum.corrected += columns.corrected;
-    sum.shards_back += columns.shards_back;
-    sum.moved_in += columns.moved_in;
-    sum.rule_raise += columns.rule_raise;
-    sum.forgiven += columns.forgiven;
-    sum.overdraft_issued += columns.overdraft_issued;
-    sum.available += columns.available;
-    sum.reserved += columns.reserved;
-    sum.spent += columns.spent;
-    sum.to_shards += columns.to_shards;
-    sum.carried_forward += columns.carried_forward;
-    sum.forfeited += columns.forfeited;
-    sum.overdraft_repaid += columns.overdraft_repaid;
 }

@@ -48,8 +48,10 @@ impl Book {
         }
         if !self.derived.sink.statements.is_empty() {
             let statements = std::mem::take(&mut self.derived.sink.statements);
-            let effects = statements.into_iter().map(|statement| Effect::Statement(Arc::new(statement)));
-            self.derived.effects.extend(effects);
+            for statement in statements.into_iter().map(Arc::new) {
+                self.derived.effects.push(Effect::Statement(Arc::clone(&statement)));
+                self.keep_statement(statement);
+            }
         }
         if !self.derived.sink.events.is_empty() {
             for kind in std::mem::take(&mut self.derived.sink.events) {
@@ -60,7 +62,7 @@ impl Book {
 
     /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
-        if lineage.past_used == lineage.archived_used {
+        if lineage.legs == lineage.current.legs {
             return 0;
         }
         (lineage.epoch_first..lineage.current.number)

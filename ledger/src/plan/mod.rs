@@ -22,7 +22,7 @@ pub use diff::Change;
 pub use error::PlanError;
 pub use limit::{Ladder, Level, Limit, Rule, Scope, Shape};
 pub use matching::Match;
-pub use parse::{PLAN_SCHEMA, RECORD_SCHEMA, ZoneUse};
+pub use parse::{PLAN_SCHEMA, RECORD_SCHEMA};
 pub use rollout::{Rollout, RolloutBy};
 pub use route::{Emergency, Route};
 pub use tenant::{Override, Overrides, TenantRecord};
@@ -48,4 +48,6 @@ pub struct Plan {
     pub id_window_ms: u64,
     /// How long EXPIRING lasts, ms.
     pub expiring_grace_ms: u64,
+    /// How long the book keeps an event, ms.
+    pub events_kept_ms: u64,
 }

@@ -9,7 +9,7 @@ use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
 use holdfast_ledger::record::{Lane, LineageKey};
-use holdfast_ledger::{Amounts, ReservationId, Unit};
+use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
 use crate::decide::{actual_of, hit, key_of, lane_of, legs_of, reason_rank, tier_of};
 use crate::lineage::Fact;
@@ -26,6 +26,8 @@ pub struct Model {
     pub reservations: Vec<Reservation>,
     /// Id, and when it is forgotten.
     tombstones: Vec<(ReservationId, u64)>,
+    /// What was asked, what came of it, and when it is forgotten.
+    pub adjustments: Vec<(Adjust, Verdict, u64)>,
     pub frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
@@ -66,6 +68,7 @@ impl Model {
             }
         }
         self.forget();
+        self.forget_adjustments();
     }
 
     /// Forgets what is due. An id that could still be taken for a new one is remembered longer: the window may have grown.
@@ -134,6 +137,7 @@ impl Model {
             Command::RollBack(roll_back) => self.roll_back(roll_back),
             Command::SetTenant(set) => self.set_tenant(set),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
+            Command::Adjust(adjust) => self.adjust(adjust),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,
         }
     }

@@ -44,7 +44,7 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
         ["1s", "10ms", "5s"][kinds.random_range(0..3)],
     );
     text += "routes:\n";
-    let rollout = |random: &mut ChaCha8Rng| match random.random_range(0..9) {
+    let rollout = |random: &mut ChaCha8Rng| match random.random_range(0..7) {
         0 => ", rollout: shadow",
         1 => ", rollout: 50%",
         2 => ", rollout: { percent: 40%, by: user }",
@@ -85,7 +85,7 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
 }
 
 /// Id, unit, scope and kind of every limit that a shape may have.
-const LIMITS: [(&str, &str, &str, &str); 12] = [
+pub const LIMITS: [(&str, &str, &str, &str); 12] = [
     ("a-all-rate", "requests", "global", "bucket"),
     ("b-all-total", "tokens", "global", "period"),
     ("c-tenant-rate", "requests", "tenant", "bucket"),

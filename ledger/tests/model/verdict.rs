@@ -19,6 +19,9 @@ pub enum Verdict {
     Unfrozen {
         changed: bool,
     },
+    Adjusted(Box<Booked>),
+    AdjustmentConflict,
+    EpochClosed(Option<u64>),
     Done,
     Invalid,
     Conflict(State),
@@ -45,6 +48,18 @@ pub struct No {
     /// Nobody knows when a slot comes back: the wait is a hint.
     pub hint: bool,
 }
+
+/// The parts of an adjustment's receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booked {
+    pub generation: u64,
+    pub epoch_start_ms: Option<u64>,
+    pub before: Figures,
+    pub after: Figures,
+}
+
+/// Limit, remaining, held, used (of totals), debt.
+pub type Figures = (Option<i128>, Option<i128>, i128, Option<i128>, i128);
 
 /// The parts of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +151,9 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         Verdict::Tombstone => vec!["tombstone"],
         Verdict::Published { .. } => vec!["published"],
         Verdict::Unfrozen { .. } => vec!["unfrozen"],
+        Verdict::Adjusted(_) => vec!["adjusted"],
+        Verdict::AdjustmentConflict => vec!["adjustment conflict"],
+        Verdict::EpochClosed(_) => vec!["epoch closed"],
         Verdict::Done => vec![],
         Verdict::Invalid => vec!["invalid"],
         Verdict::Conflict(_) => vec!["conflict"],

@@ -199,15 +199,24 @@ mod tests {
 
     use super::*;
     use crate::storage::SimDisk;
-    use crate::storage::log::LogConfig;
+    use crate::storage::log::{LogConfig, SyncWorker};
+
+    fn at(index: u64) -> LogPosition {
+        LogPosition { term: 1, leader_node: 0, index }
+    }
+
+    /// A log with the entries 0 to 9.
+    fn ten_entries() -> (Log, SyncWorker) {
+        let (log, worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
+        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
+        log.append((0..10).map(entry).collect(), None).unwrap();
+        (log, worker)
+    }
 
     /// openraft sends what it is given right behind what the follower has, without a look (in release builds).
     #[test]
     fn a_read_for_replication_never_begins_behind_a_hole() {
-        let (log, mut worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
-        let at = |index| LogPosition { term: 1, leader_node: 0, index };
-        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
-        log.append((0..10).map(entry).collect(), None).unwrap();
+        let (log, mut worker) = ten_entries();
         log.purge(at(4), None).unwrap();
         worker.run_once().unwrap();
         let mut store = LogStore::<SimRuntime>::new(log);
@@ -224,10 +233,7 @@ mod tests {
     /// Another member lost what it had acknowledged, and a leader was elected that lacks what this one has applied.
     #[test]
     fn what_was_committed_is_never_given_up() {
-        let (log, mut worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
-        let at = |index| LogPosition { term: 1, leader_node: 0, index };
-        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
-        log.append((0..10).map(entry).collect(), None).unwrap();
+        let (log, mut worker) = ten_entries();
         log.save_committed(Some(at(5))).unwrap();
         worker.run_once().unwrap();
         let mut store = LogStore::<SimRuntime>::new(log.clone());
