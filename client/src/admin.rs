@@ -2,10 +2,10 @@
 //! ([`Client::with_stale_reads`]); the answers are the wire's own messages.
 
 use holdfast_proto::answers::{Decided, Done};
-use holdfast_proto::ledger::ReservationId;
 use holdfast_proto::ledger::answer::Receipt;
 use holdfast_proto::ledger::command::Unfreeze;
 use holdfast_proto::ledger::plan::TenantRecord;
+use holdfast_proto::ledger::{Adjust, ReservationId};
 use holdfast_proto::limits::MESSAGE_BYTES_MAX;
 use holdfast_proto::v1;
 use holdfast_proto::v1::history_client::HistoryClient;
@@ -15,6 +15,8 @@ use holdfast_proto::v1::operations_client::OperationsClient;
 use holdfast_proto::v1::plans_client::PlansClient;
 use holdfast_proto::v1::quotas_client::QuotasClient;
 use holdfast_proto::{ErrorReason, Failure, FieldError};
+
+use tonic::Streaming;
 
 use crate::client::Client;
 use crate::core::Kind;
@@ -56,22 +58,57 @@ impl Client {
             tenant: tenant.to_owned(),
             user: user.map(ToOwned::to_owned),
             stale: self.options.stale,
+            shadow: false,
         };
         self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
     }
 
-    /// Publishes a plan document. Not repeated once it may have been done: an *unknown* publish is
-    /// looked up by the plan in force.
+    /// The same of the shadow lane, as far as anything was booked there.
+    pub async fn quota_in_shadow(
+        &self,
+        tenant: &str,
+        user: Option<&str>,
+    ) -> Result<v1::GetQuotaResponse, CallError> {
+        let request = v1::GetQuotaRequest {
+            tenant: tenant.to_owned(),
+            user: user.map(ToOwned::to_owned),
+            stale: self.options.stale,
+            shadow: true,
+        };
+        self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
+    }
+
+    /// What was used in accounting epochs that have ended: of a tenant, and of a user of it if one is named.
+    /// A request that asks for it or a client [`Client::with_stale_reads`] is answered without the quorum.
+    pub async fn statements(
+        &self,
+        mut request: v1::ListStatementsRequest,
+    ) -> Result<v1::ListStatementsResponse, CallError> {
+        request.stale |= self.options.stale;
+        self.unary(Kind::Read, request, call!(QuotasClient, list_statements)).await
+    }
+
+    pub(crate) async fn watch_events(
+        &self,
+        request: v1::WatchEventsRequest,
+    ) -> Result<Streaming<v1::WatchEventsResponse>, CallError> {
+        self.unary(Kind::Read, request, call!(QuotasClient, watch_events)).await
+    }
+
+    /// Publishes a plan document; `force`: even if that destroys what is held on limits or owed to them. Not
+    /// repeated once it may have been done: an *unknown* publish is looked up by the plan in force.
     pub async fn publish_plan(
         &self,
         document: &str,
         expected_generation: Option<u64>,
+        force: bool,
         actor: &str,
     ) -> Result<v1::PublishResponse, CallError> {
         let request = v1::PublishRequest {
             expected_generation,
             document: document.to_owned(),
             actor: actor.to_owned(),
+            force,
         };
         self.unary(Kind::Once, request, call!(PlansClient, publish)).await
     }
@@ -96,6 +133,24 @@ impl Client {
     ) -> Result<v1::DiffPlansResponse, CallError> {
         let request = v1::DiffPlansRequest { from: Some(from), to: Some(to), stale: self.options.stale };
         self.unary(Kind::Read, request, call!(PlansClient, diff)).await
+    }
+
+    /// Publishes the content of an earlier generation again. Not repeated once it may have been done: an
+    /// *unknown* roll-back is looked up by the plan in force.
+    pub async fn roll_back_plan(
+        &self,
+        to: u64,
+        expected_generation: Option<u64>,
+        actor: &str,
+    ) -> Result<v1::PublishResponse, CallError> {
+        let request = v1::RollbackRequest { generation: to, expected_generation, actor: actor.to_owned() };
+        self.unary(Kind::Once, request, call!(PlansClient, rollback)).await
+    }
+
+    /// How the plan in force is rolled out, and how far rolled-back generations have drained.
+    pub async fn plan_status(&self) -> Result<v1::PlanStatusResponse, CallError> {
+        let request = v1::PlanStatusRequest { stale: self.options.stale };
+        self.unary(Kind::Read, request, call!(PlansClient, status)).await
     }
 
     /// Sets a tenant's whole record, or removes it. Not repeated once it may have been done.
@@ -137,6 +192,12 @@ impl Client {
     pub async fn unfreeze(&self, unfreeze: &Unfreeze) -> Result<v1::UnfreezeResponse, CallError> {
         let request = v1::UnfreezeRequest::from(unfreeze);
         self.unary(Kind::Once, request, call!(OperationsClient, unfreeze)).await
+    }
+
+    /// Books an adjustment. Repeating it books nothing twice: the same id gives the same receipt.
+    pub async fn adjust(&self, adjust: &Adjust) -> Result<v1::AdjustResponse, CallError> {
+        let request = v1::AdjustRequest::from(adjust);
+        self.unary(Kind::Repeatable, request, call!(OperationsClient, adjust)).await
     }
 
     /// Every member as it stands, or only the one that is asked.

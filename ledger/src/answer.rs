@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::adjust::AdjustmentReceipt;
 use crate::ids::{LimitId, OperationId, ReservationId};
+use crate::loss::LimitLoss;
 use crate::plan::Level;
-use crate::record::{Leg, Subject};
+use crate::record::{Lane, Leg, Subject};
+use crate::shadow::ShadowDecision;
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -31,6 +34,8 @@ pub enum Answer {
         /// Whether there was a freeze.
         changed: bool,
     },
+    /// An adjustment was booked, now or when its id was first used.
+    Adjusted(Arc<AdjustmentReceipt>),
     /// Timer work was done.
     Ticked {
         /// Reservations that expired.
@@ -87,6 +92,16 @@ pub struct Receipt {
     pub ended_revision: Option<u64>,
     /// Debt of its lineages that remained right after it was settled, per unit, the largest of each unit.
     pub debt: Amounts,
+    /// What the shadow lane decided of it; `None`: it is in the enforced lane. `tier`, which a gateway acts on,
+    /// is NORMAL in the shadow lane.
+    pub shadow: Option<Arc<ShadowDecision>>,
+}
+
+impl Receipt {
+    /// The lane that it was admitted in, where it settles too.
+    pub fn lane(&self) -> Lane {
+        if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }
+    }
 }
 
 /// What a receipt says of where its amounts are held. It never changes.
@@ -235,6 +250,18 @@ pub enum Refusal {
     GenerationMismatch {
         /// The one in force.
         generation: u64,
+    },
+    /// The plan would destroy what is held on limits or owed to them, and was not forced to (or cannot be).
+    Destructive {
+        /// What it would do, by limit id.
+        losses: Vec<LimitLoss>,
+    },
+    /// The same adjustment id with other content.
+    AdjustmentConflict,
+    /// The accounting epoch that is meant is not the running one: it is closed, and its accounts are final.
+    EpochClosed {
+        /// Start of the running one, ms; `None` = `continuous`.
+        running_start_ms: Option<u64>,
     },
     /// A configured ceiling of the book is reached; nothing is evicted for it.
     Overloaded {

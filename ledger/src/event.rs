@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentReceipt;
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
-use crate::record::{Columns, LineageKey};
+use crate::record::{Columns, Lane, LineageKey};
 use crate::unit::Unit;
 
 /// Something that happened, with its place in the one order of all events.
@@ -39,8 +40,8 @@ pub enum EventKind {
     Indebted {
         /// The lineage.
         lineage: Arc<LineageKey>,
-        /// The reservation whose settlement did it.
-        reservation: ReservationId,
+        /// The reservation whose settlement did it; `None`: an operator's charge.
+        reservation: Option<ReservationId>,
     },
     /// A lineage's debt was repaid in full.
     Repaid {
@@ -62,6 +63,8 @@ pub enum EventKind {
         tenant: TenantId,
         /// The plan's route.
         route: RouteName,
+        /// Its lane. In the shadow lane nothing is ever frozen.
+        lane: Lane,
         /// The unit.
         unit: Unit,
         /// The limit past whose debt it went; `None`: the execution hard cap.
@@ -84,10 +87,25 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// An operator's adjustment was booked, or a boost begun or ended.
+    Adjusted(Arc<AdjustmentReceipt>),
     /// A plan that changes something was published.
     PlanPublished {
         /// The generation it gave.
         generation: u64,
+        /// Whether it was forced to destroy what limits held or were owed.
+        forced: bool,
+        /// Who.
+        actor: ActorName,
+    },
+    /// A plan was rolled back; it follows the event of the publish that did it.
+    RolledBack {
+        /// The generation that it gave.
+        generation: u64,
+        /// The generation whose plan is in force again.
+        restored: u64,
+        /// The first of the generations that were rolled back, up to the one before `generation`.
+        first: u64,
         /// Who.
         actor: ActorName,
     },
@@ -118,6 +136,8 @@ pub enum Effect {
 pub struct Statement {
     /// The lineage.
     pub lineage: Arc<LineageKey>,
+    /// The lineage's unit.
+    pub unit: Unit,
     /// The account's generation.
     pub generation: u64,
     /// Start of its accounting epoch, ms; `None` = `continuous`.

@@ -1,16 +1,19 @@
 //! Everything the book stores, as plain rows: what a snapshot is made of.
 //!
 //! The order in a snapshot is: one header, then plans, tenants, calendars, lineages, closed accounts,
-//! reservations, tombstones, freezes, events; within a kind by slot, generation, name or sequence.
+//! reservations, tombstones, freezes, shadow counts, adjustments, statements, events; within a kind by slot,
+//! generation, name or sequence.
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::adjust::{AdjustmentRow, Operated};
 use crate::answer::{State, Tier};
-use crate::event::Event;
+use crate::event::{Event, Statement};
 use crate::ids::{LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Ladder, Level, Rule};
 use crate::query::{PublishedPlan, TenantVersion};
+use crate::shadow::{ShadowCounts, ShadowDecision};
 use crate::unit::{Amounts, Unit};
 
 /// One stored row.
@@ -34,6 +37,12 @@ pub enum Record {
     Tombstone(u32, Tombstone),
     /// A freeze.
     Freeze(Freeze),
+    /// What the shadow lane of a route decided.
+    Shadow(ShadowCounts),
+    /// An adjustment that is remembered.
+    Adjustment(AdjustmentRow),
+    /// The statement of an archived account.
+    Statement(Arc<Statement>),
     /// An event that is still kept.
     Event(Arc<Event>),
 }
@@ -78,8 +87,18 @@ pub enum Lane {
     /// Decides.
     #[default]
     Enforced,
-    /// Only counts.
+    /// Decides too, but its decisions are only recorded.
     Shadow,
+}
+
+impl Lane {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Lane::Enforced => "enforced",
+            Lane::Shadow => "shadow",
+        }
+    }
 }
 
 /// What makes a lineage: a limit and the values of its scope.
@@ -226,24 +245,30 @@ pub struct Lineage {
     pub current: Account,
     /// Overdraft issued less repaid, over all its accounts ever.
     pub debt: u128,
+    /// The earliest generation under which what is owed was admitted; 0: nothing is owed.
+    pub debt_generation: u64,
     /// What was carried into the running epoch.
     pub carried_in: u128,
     /// Debt of earlier epochs that was repaid in the running one.
     pub earlier_repaid: u128,
     /// The running epoch's usage (spent + reserved + to shards − corrected) on its earlier accounts.
-    pub past_used: u128,
+    /// Negative only where more was corrected than was ever used.
+    pub past_used: i128,
     /// The running epoch's overdraft issued less repaid on its earlier accounts.
     pub past_debt: i128,
     /// Thresholds of the ladder crossed in the running epoch: 1 = alert, 2 = degrade.
     pub crossed: u8,
     /// Overdraft issued less repaid on accounts of any epoch that were archived.
     pub archived_debt: i128,
-    /// Usage of the running epoch on accounts that were archived.
-    pub archived_used: u128,
+    /// Usage of the running epoch on accounts that were archived. Negative where one of them holds the
+    /// correction of another's usage.
+    pub archived_used: i128,
     /// Legs on any of its accounts of reservations that are open or remembered.
     pub legs: u32,
     /// When it may be dropped, if nothing happens before, ms; `None`: not while it has legs.
     pub drop_at_ms: Option<u64>,
+    /// What operators have put on top of the rule; `None`: nothing, which is usual.
+    pub operated: Option<Box<Operated>>,
 }
 
 /// A closed account that reservations still refer to.
@@ -310,6 +335,8 @@ pub struct ReservationRow {
     pub started_at_ms: u64,
     /// Since when its usage has been unknown, ms; 0: it is not.
     pub unknown_at_ms: u64,
+    /// What the shadow lane decided of it; `None`: it is in the enforced lane.
+    pub shadow: Option<Arc<ShadowDecision>>,
     /// Its end.
     pub ended: Option<Box<Ended>>,
 }

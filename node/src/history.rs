@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use holdfast_ledger::event::{Event, EventKind, Statement};
+use holdfast_ledger::event::{Event, Statement};
 use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{BookSnapshot, Effect};
+use holdfast_proto::events::encode_event;
 use holdfast_proto::v1;
 use prost::Message;
 
@@ -138,7 +139,7 @@ fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
 }
 
 fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
-    let Statement { lineage, generation, epoch_start_ms, columns, at_ms } = statement;
+    let Statement { lineage, unit: _, generation, epoch_start_ms, columns, at_ms } = statement;
     let epoch = epoch_start_ms.map_or_else(|| "continuous".to_owned(), |start| start.to_string());
     let mut event = about(lineage);
     event.kind = STATEMENT.into();
@@ -163,56 +164,15 @@ fn about(lineage: &LineageKey) -> v1::HistoryEvent {
 }
 
 fn history_event(event: &Event) -> v1::HistoryEvent {
-    let mut wire = described(&event.kind);
-    wire.sequence = event.sequence;
-    wire
-}
-
-fn of_tenant(tenant: &impl ToString, user: Option<&impl ToString>) -> v1::HistoryEvent {
+    let v1::Event { sequence, kind, tenant, user, limit, text, .. } = encode_event(event);
     v1::HistoryEvent {
-        tenant: tenant.to_string(),
-        user: user.map(ToString::to_string).unwrap_or_default(),
-        ..Default::default()
+        sequence,
+        kind,
+        tenant: tenant.unwrap_or_default(),
+        user: user.unwrap_or_default(),
+        limit: limit.unwrap_or_default(),
+        text,
     }
-}
-
-/// Kind, subject and text; the number is the caller's.
-fn described(kind: &EventKind) -> v1::HistoryEvent {
-    let (event, kind, text) = match kind {
-        EventKind::Crossed { lineage, percent, tier, .. } => {
-            (about(lineage), "CROSSED", format!("{percent} % used: {tier:?} begins"))
-        }
-        EventKind::Indebted { lineage, reservation } => {
-            (about(lineage), "INDEBTED", format!("in debt since the settlement of {reservation}"))
-        }
-        EventKind::Repaid { lineage } => (about(lineage), "REPAID", "the debt is repaid".into()),
-        EventKind::Forgiven { lineage, amount } => {
-            (about(lineage), "FORGIVEN", format!("a debt of {amount} ended with its accounting epoch"))
-        }
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
-            let past = limit.as_ref().map_or_else(
-                || "the execution hard cap".to_owned(),
-                |limit| format!("the largest debt of {limit}"),
-            );
-            let mut event = of_tenant(tenant, user.as_ref());
-            event.limit = limit.as_ref().map(ToString::to_string).unwrap_or_default();
-            (
-                event,
-                "BREACHED",
-                format!("{reservation} on {route} went past {past} in {unit}; frozen: {frozen:?}"),
-            )
-        }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
-            (of_tenant(tenant, user.as_ref()), "UNFROZEN", format!("{route}, by {actor}: {reason}"))
-        }
-        EventKind::PlanPublished { generation, actor } => {
-            (v1::HistoryEvent::default(), "PLAN_PUBLISHED", format!("generation {generation}, by {actor}"))
-        }
-        EventKind::TenantSet { generation, tenant, actor } => {
-            (of_tenant(tenant, None::<&String>), "TENANT_SET", format!("generation {generation}, by {actor}"))
-        }
-    };
-    v1::HistoryEvent { kind: kind.into(), text, ..event }
 }
 
 /// A record as the `History` service gives it out.
@@ -235,6 +195,8 @@ pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use holdfast_ledger::event::EventKind;
 
     use super::*;
 
@@ -269,7 +231,8 @@ mod tests {
         assert_eq!((wire.sequence, wire.kind.as_str(), wire.tenant.as_str()), (9, "TENANT_SET", "acme"));
         assert_eq!(wire.text, "generation 3, by ops");
 
-        let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+        let published =
+            EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
         let (record, wire) = history_event(&event(10, published));
         assert_eq!((record.tenant, wire.kind.as_str()), (None, "PLAN_PUBLISHED"));
     }
@@ -277,7 +240,10 @@ mod tests {
     #[test]
     fn a_batch_is_everything_from_its_entrys_first_revision_on() {
         let published = |sequence| {
-            event(sequence, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() })
+            event(
+                sequence,
+                EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() },
+            )
         };
         let batch = batch(20, 6, &[published(1), published(2)]);
         assert_eq!(
@@ -289,8 +255,13 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_message_is_an_error() {
-        let mut damaged =
-            record(&event(1, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() }), 6);
+        let mut damaged = record(
+            &event(
+                1,
+                EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() },
+            ),
+            6,
+        );
         damaged.body = vec![0xff; 3];
         assert!(entry(&damaged).is_err());
     }

@@ -50,7 +50,11 @@ pub fn encode_answer(
         Answer::Reservation(receipt) => WireOutcome::Receipt(receipt.as_ref().into()),
         Answer::Tombstone { id } => WireOutcome::Tombstone(v1::Tombstone { id: id.to_string() }),
         Answer::Refused(refusal) => return Err(Failure::from(refusal).at_revision(revision)),
-        Answer::Published { .. } | Answer::Unfrozen { .. } | Answer::Ticked { .. } | Answer::Rules { .. } => {
+        Answer::Published { .. }
+        | Answer::Unfrozen { .. }
+        | Answer::Adjusted(_)
+        | Answer::Ticked { .. }
+        | Answer::Rules { .. } => {
             return Err(foreign_answer(answer, revision));
         }
     };
@@ -79,7 +83,7 @@ pub fn encode_unfrozen(answer: &Answer, revision: u64) -> Result<v1::UnfreezeRes
 }
 
 /// The book answered another kind of command: something was applied, so nothing may be called undone.
-fn foreign_answer(answer: &Answer, revision: u64) -> Failure {
+pub(crate) fn foreign_answer(answer: &Answer, revision: u64) -> Failure {
     let message = format!("the answer is of another kind of command: {answer:?}");
     Failure::new(ErrorReason::NodeFailed, message).at_revision(revision)
 }

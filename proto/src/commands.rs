@@ -143,8 +143,10 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::ReportUnknown(command) => Wire::ReportUnknown(command.into()),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
+        | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,
     })

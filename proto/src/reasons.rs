@@ -58,6 +58,12 @@ reasons! {
     IdInFuture = "ID_IN_FUTURE",
     /// Another generation is in force.
     GenerationMismatch = "GENERATION_MISMATCH",
+    /// The plan would destroy what is held or owed.
+    Destructive = "DESTRUCTIVE",
+    /// The accounting epoch is not the running one.
+    EpochClosed = "EPOCH_CLOSED",
+    /// Events from before the first one kept.
+    EventsGone = "EVENTS_GONE",
     /// A queue or a ceiling is full.
     Overloaded = "OVERLOADED",
     /// Another member leads.
@@ -98,9 +104,9 @@ impl ErrorReason {
             RejectedFrozen | RejectedNeverFits | RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => {
                 Code::ResourceExhausted
             }
-            Conflict | WrongState | WrongIdentity => Code::FailedPrecondition,
+            Conflict | WrongState | Destructive | EpochClosed | WrongIdentity => Code::FailedPrecondition,
             NotFound => Code::NotFound,
-            IdTooOld | IdInFuture => Code::OutOfRange,
+            IdTooOld | IdInFuture | EventsGone => Code::OutOfRange,
             GenerationMismatch => Code::Aborted,
             NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown => {
                 Code::Unavailable
@@ -120,7 +126,9 @@ impl ErrorReason {
             | DroppedLate | TimedOut | OutcomeUnknown | NodeFailed => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | WrongIdentity | Unsupported => false,
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | WrongIdentity | Unsupported => {
+                false
+            }
         }
     }
 
@@ -131,8 +139,9 @@ impl ErrorReason {
             TimedOut | OutcomeUnknown | NodeFailed => false,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | Overloaded | NotLeader | NoLeader | NoQuorum | Unreachable
-            | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity | Unsupported => true,
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | Overloaded | NotLeader
+            | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate
+            | WrongIdentity | Unsupported => true,
         }
     }
 
@@ -141,9 +150,10 @@ impl ErrorReason {
         match self {
             RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | Conflict
-            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | NotLeader | NoLeader
-            | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | TimedOut
-            | OutcomeUnknown | WrongIdentity | Unsupported | NodeFailed => false,
+            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | Destructive
+            | EpochClosed | EventsGone | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds
+            | ShuttingDown | DroppedLate | TimedOut | OutcomeUnknown | WrongIdentity | Unsupported
+            | NodeFailed => false,
         }
     }
 
@@ -164,6 +174,13 @@ impl ErrorReason {
             IdTooOld => "The reservation id is not known and lies before the book's floor, which is given.",
             IdInFuture => "The reservation id lies further ahead of the book's clock than is allowed.",
             GenerationMismatch => "Another policy generation than the expected one is in force.",
+            Destructive => {
+                "The plan would cut limits off that something is held on or owed to; each is named with what it would lose."
+            }
+            EpochClosed => {
+                "The accounting epoch that is meant is not the running one; its accounts are final."
+            }
+            EventsGone => "Events from before the first one kept are asked for; its number is given.",
             Overloaded => "A queue or a configured ceiling, which is named, is full.",
             NotLeader => "Another member leads; its address is given if it is known.",
             NoLeader => "No member leads at the moment, as far as this one knows.",

@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
-    Unfreeze,
+    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
+    Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
-use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
+use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use holdfast_proto::log::{decode_entry, encode_entry};
 
 const PLAN: &str = include_str!("../../scripts/plans/three-level.yaml");
@@ -129,15 +130,74 @@ fn unfreeze() {
 }
 
 #[test]
+fn adjust() {
+    let id = |number: u128| AdjustmentId(0x0123_4567_89ab_cdef_0011_2233_4455_6600 + number);
+    let command = |number: u128, what| {
+        let lineage = LineageKey {
+            limit: "tokens".parse().unwrap(),
+            tenant: Some("acme".parse().unwrap()),
+            user: Some("u1".parse().unwrap()),
+            route: None,
+            model: Some("large".parse().unwrap()),
+            region: None,
+            lane: Lane::Enforced,
+        };
+        Command::Adjust(Box::new(Adjust {
+            id: id(number),
+            lineage: Arc::new(lineage),
+            epoch_start_ms: (number == 1).then_some(5),
+            what,
+            actor: "ops".parse().unwrap(),
+            reason: "why".into(),
+        }))
+    };
+    check(
+        command(1, Adjustment::Grant(7)),
+        "08011a3f623d0a100123456789abcdef001122334455660112190a06746f6b656e73120461636d651a0275312a056c617267651805220208072a036f70733203776879",
+    );
+    check(
+        command(2, Adjustment::Take(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660212190a06746f6b656e73120461636d651a0275312a056c61726765220210072a036f70733203776879",
+    );
+    check(
+        command(3, Adjustment::Charge(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660312190a06746f6b656e73120461636d651a0275312a056c61726765220218072a036f70733203776879",
+    );
+    check(
+        command(4, Adjustment::Correct(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660412190a06746f6b656e73120461636d651a0275312a056c61726765220220072a036f70733203776879",
+    );
+    check(
+        command(5, Adjustment::SetUsed(0)),
+        "08011a3d623b0a100123456789abcdef001122334455660512190a06746f6b656e73120461636d651a0275312a056c61726765220228002a036f70733203776879",
+    );
+    check(
+        command(6, Adjustment::Boost { amount: 7, until_ms: 8 }),
+        "08011a41623f0a100123456789abcdef001122334455660612190a06746f6b656e73120461636d651a0275312a056c6172676522063204080710082a036f70733203776879",
+    );
+    check(
+        command(7, Adjustment::EndBoost { boost: id(6) }),
+        "08011a5762550a100123456789abcdef001122334455660712190a06746f6b656e73120461636d651a0275312a056c61726765221c3a1a30313444325046324442535151473034393236443235415347362a036f70733203776879",
+    );
+}
+
+#[test]
 fn tick_and_rules() {
     check(Command::Tick, "08011a025200");
     check(Command::RaiseRules { rules_version: 2 }, "08011a045a020802");
 }
 
 #[test]
+fn roll_back() {
+    let command = RollBack { to: 3, expected_generation: Some(5), actor: "ops".parse().unwrap() };
+    check(Command::RollBack(command), "08011a0ca20109080310051a036f7073");
+}
+
+#[test]
 fn publish_plan() {
     let command = PublishPlan {
         expected_generation: Some(3),
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         actor: "ops".parse().unwrap(),
@@ -150,7 +210,11 @@ fn publish_plan() {
     let (head, tail) = text.split_once(&document).unwrap();
     assert!(head.starts_with("08011a") && head.contains("3a") && head.contains("080312"), "{head}");
     assert_eq!(tail, "1a036f7073");
-    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command)]);
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command.clone())]);
+    let forced = Command::PublishPlan(PublishPlan { force: true, ..command });
+    let payload = encode_entry(1, &[], [&forced]);
+    assert!(hex(&payload).ends_with(&format!("{document}1a036f70732001")));
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [forced]);
 }
 
 #[test]

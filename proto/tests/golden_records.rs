@@ -5,15 +5,17 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
 use holdfast_ledger::answer::{State, Tier};
-use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
     LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
-use holdfast_ledger::{Amounts, ReservationId, Unit};
+use holdfast_ledger::shadow::ShadowCounts;
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use holdfast_proto::records::{decode_record, encode_record};
 
 const PLAN: &str = include_str!("../../scripts/plans/three-level.yaml");
@@ -92,15 +94,20 @@ fn lineage(rule: Rule) -> Record {
         epoch_end_ms: Some(5),
         current: account(),
         debt: 6,
+        debt_generation: 0,
         carried_in: 7,
         earlier_repaid: 8,
         past_used: 9,
         past_debt: -10,
         crossed: 3,
         archived_debt: 11,
-        archived_used: 12,
+        archived_used: -12,
         legs: 13,
         drop_at_ms: Some(14),
+        operated: Some(Box::new(Operated {
+            net: -15,
+            boosts: vec![Boost { id: AdjustmentId(ID.0), amount: 16, until_ms: 17 }],
+        })),
     };
     Record::Lineage(9, Box::new(lineage))
 }
@@ -133,6 +140,7 @@ fn plan() {
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         published_at_ms: 2,
         actor: "ops".parse().unwrap(),
+        roll_back: None,
     };
     let mut buffer = Vec::new();
     encode_record(&Record::Plan(plan.clone()), &mut buffer);
@@ -165,20 +173,20 @@ fn bounds() {
 fn lineages() {
     check(
         lineage(Rule::Bucket { amount: 1, per_ms: 2, burst: 3 }),
-        "2ac001080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222080a060801100218032a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010eb00103b80102",
+        "2adf01080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222080a060801100218032a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a0208077202080882010208138801039201020816a0010da8010eb00103b80102c201020817ca0102081dd201160a100123456789abcdef001122334455667710101811da01020812",
     );
     let period = Rule::Period { limit: 1, calendar: calendar(), carry_over: 2, carry_debt: true };
     check(
         lineage(period),
-        "2ad201080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802221a121808011210080510011a0a417369612f546f6b796f180220012a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010eb00103b80102",
+        "2af101080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802221a121808011210080510011a0a417369612f546f6b796f180220012a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a0208077202080882010208138801039201020816a0010da8010eb00103b80102c201020817ca0102081dd201160a100123456789abcdef001122334455667710101811da01020812",
     );
     check(
         lineage(Rule::Concurrency { limit: 5 }),
-        "2abc01080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222041a0208052a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010eb00103b80102",
+        "2adb01080912250a06746f6b656e73120461636d651a0275312204636861742a056c61726765320265753801180222041a0208052a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a0208077202080882010208138801039201020816a0010da8010eb00103b80102c201020817ca0102081dd201160a100123456789abcdef001122334455667710101811da01020812",
     );
     check(
         lineage(Rule::Unlimited { calendar: None }),
-        "2aba01080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802220222002a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a020807720208087a020809820102081388010392010208169a0102080ca0010da8010eb00103b80102",
+        "2ad901080912250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011802220222002a040850105f300138024003480450055a4b08011002180322410a020801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d7202080e7a02080f82010208102804620208066a0208077202080882010208138801039201020816a0010da8010eb00103b80102c201020817ca0102081dd201160a100123456789abcdef001122334455667710101811da01020812",
     );
 }
 
@@ -214,6 +222,7 @@ fn reservation() {
         operation: Some("op-1".parse().unwrap()),
         started_at_ms: 6,
         unknown_at_ms: 7,
+        shadow: None,
         ended: Some(Box::new(Ended {
             at_ms: 8,
             revision: 9,
@@ -252,6 +261,68 @@ fn freeze() {
     );
 }
 
+fn adjusted() -> Arc<AdjustmentReceipt> {
+    let before = Standing { used: 1, held: 2, limit_amount: Some(3), remaining: Some(0), debt: 4 };
+    let command = Adjust {
+        id: AdjustmentId(ID.0),
+        lineage: Arc::new(LineageKey { lane: Lane::Enforced, ..key() }),
+        epoch_start_ms: None,
+        what: Adjustment::Grant(5),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    Arc::new(AdjustmentReceipt {
+        command,
+        unit: Unit::Tokens,
+        at_ms: 6,
+        revision: 7,
+        generation: 8,
+        epoch_start_ms: Some(9),
+        before,
+        after: Standing { limit_amount: None, remaining: None, debt: 0, ..before },
+    })
+}
+
+#[test]
+fn adjustment() {
+    check(
+        Record::Adjustment(AdjustmentRow { receipt: adjusted(), forget_at_ms: 10 }),
+        "5a650a450a100123456789abcdef001122334455667712230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575220208052a036f70733203776879100218062007280830093a0a08011002180320002804420408011002480a",
+    );
+}
+
+#[test]
+fn statement() {
+    let statement = Statement {
+        lineage: Arc::new(key()),
+        unit: Unit::Tokens,
+        generation: 1,
+        epoch_start_ms: Some(2),
+        columns: account().columns,
+        at_ms: 3,
+    };
+    check(
+        Record::Statement(Arc::new(statement)),
+        concat!(
+            "62720a250a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657538011002180120022a410a02",
+            "0801120208021a020803220208042a020805320208063a020807420208084a0208095202080a5a02080b620210016a02080d72",
+            "02080e7a02080f82010208103003",
+        ),
+    );
+}
+
+#[test]
+fn shadow_counts() {
+    let counts = ShadowCounts {
+        route: "chat".parse().unwrap(),
+        since_ms: 5,
+        admitted: [1, 2, 3],
+        rejected: [("l".parse().unwrap(), 7)].into(),
+        undecided: 4,
+    };
+    check(Record::Shadow(counts), "a201160a046368617410051a0301020322050a016c10072804");
+}
+
 #[test]
 fn events() {
     let lineage = Arc::new(LineageKey { lane: Lane::Enforced, ..key() });
@@ -267,8 +338,16 @@ fn events() {
         "5233080110021803222b0a230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575100118502002",
     );
     check(
-        event(EventKind::Indebted { lineage: lineage.clone(), reservation: ID }),
+        event(EventKind::Indebted { lineage: lineage.clone(), reservation: Some(ID) }),
         "523f0801100218032a370a230a06746f6b656e73120461636d651a0275312204636861742a056c617267653202657512100123456789abcdef0011223344556677",
+    );
+    check(
+        event(EventKind::Indebted { lineage: lineage.clone(), reservation: None }),
+        "522d0801100218032a250a230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575",
+    );
+    check(
+        event(EventKind::Adjusted(adjusted())),
+        "526b08011002180362630a450a100123456789abcdef001122334455667712230a06746f6b656e73120461636d651a0275312204636861742a056c6172676532026575220208052a036f70733203776879100218062007280830093a0a08011002180320002804420408011002",
     );
     check(
         event(EventKind::Repaid { lineage: lineage.clone() }),
@@ -282,6 +361,7 @@ fn events() {
         reservation: ID,
         tenant: "acme".parse().unwrap(),
         route: "chat".parse().unwrap(),
+        lane: Lane::Enforced,
         unit: Unit::Micros,
         limit: Some("money".parse().unwrap()),
         frozen: Level::Tenant,
@@ -299,8 +379,11 @@ fn events() {
         reason: "why".into(),
     };
     check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
-    let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+    let published = EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
     check(event(published), "520f0801100218035207080412036f7073");
+    let rolled_back =
+        EventKind::RolledBack { generation: 5, restored: 1, first: 2, actor: "ops".parse().unwrap() };
+    check(event(rolled_back), "5214080110021803a2010b08051001180222036f7073");
     let set = EventKind::TenantSet {
         generation: 5,
         tenant: "acme".parse().unwrap(),

@@ -3,10 +3,10 @@
 
 mod support;
 
-use holdfast_ledger::Command;
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
 use holdfast_ledger::query::QuotaLine;
+use holdfast_ledger::{Adjust, Command};
 use holdfast_proto::answers::{
     Decided, DigestAt, Done, decode_batched_answer, encode_answer, encode_batched_answer,
 };
@@ -49,6 +49,9 @@ fn operators_commands() {
         let unfreeze = random.unfreeze();
         let wire = travel(&v1::UnfreezeRequest::from(&unfreeze));
         assert_eq!(Unfreeze::try_from(&wire), Ok(unfreeze), "seed {seed}");
+        let adjust = random.adjust();
+        let wire = travel(&v1::AdjustRequest::from(&adjust));
+        assert_eq!(Adjust::try_from(&wire), Ok(adjust), "seed {seed}");
     }
 }
 

@@ -1,9 +1,11 @@
 //! One file a command.
 
+pub mod adjust;
 pub mod audit;
 pub mod bench;
 pub mod completion;
 pub mod dev;
+pub mod events;
 pub mod get;
 pub mod history;
 pub mod member;
@@ -15,6 +17,7 @@ pub mod reserve;
 pub mod serve;
 pub mod settle;
 pub mod start;
+pub mod statements;
 pub mod status;
 pub mod tenant;
 
@@ -38,6 +41,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Release(args) => wait(release::run(settings, args)),
         Command::Get(args) => wait(get::run(settings, args)),
         Command::Quota(args) => wait(quota::run(settings, args)),
+        Command::Adjust(args) => wait(adjust::run(settings, args)),
+        Command::Events(args) => wait(events::run(settings, args)),
+        Command::Statements(args) => wait(statements::run(settings, args)),
         Command::Status(_) => wait(status::run(settings)),
         Command::Audit(_) => wait(audit::run(settings)),
         Command::Member(command) => wait(member::run(settings, command)),

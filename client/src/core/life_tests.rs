@@ -54,6 +54,7 @@ fn decided(state: State) -> Option<Decided> {
         ended_at_ms: None,
         ended_revision: None,
         debt: Amounts::NONE,
+        shadow: None,
     };
     Some(Decided { revision: 1, digest: None, done: Done::Receipt(Box::new(receipt)) })
 }

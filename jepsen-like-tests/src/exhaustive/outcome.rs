@@ -14,6 +14,7 @@ pub(super) fn word(answer: &Answer, revision: u64) -> &'static str {
         Answer::Published { changed: false, .. } => "unchanged",
         Answer::Unfrozen { changed: true } => "unfrozen",
         Answer::Unfrozen { changed: false } => "not frozen",
+        Answer::Adjusted(_) => "adjusted",
         Answer::Ticked { .. } => "ticked",
         Answer::Rules { .. } => "rules",
         Answer::Refused(refusal) => refused(refusal),
@@ -38,6 +39,9 @@ fn refused(refusal: &Refusal) -> &'static str {
         Refusal::IdTooOld { .. } => "too old",
         Refusal::IdInFuture { .. } => "in the future",
         Refusal::GenerationMismatch { .. } => "another generation",
+        Refusal::Destructive { .. } => "destructive",
+        Refusal::AdjustmentConflict => "another adjustment",
+        Refusal::EpochClosed { .. } => "epoch closed",
         Refusal::Overloaded { .. } => "overloaded",
         Refusal::Rejected(rejection) => match rejection.reason {
             Reason::Frozen => "frozen",

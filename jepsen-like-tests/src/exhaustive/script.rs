@@ -79,6 +79,7 @@ impl Step {
                     document: Arc::clone(&publishable.document),
                     plan: Arc::clone(&publishable.plan),
                     actor: named("operator"),
+                    force: true,
                 })
             }
             Act::SetTenant(tenant, which) => Command::SetTenant(SetTenant {

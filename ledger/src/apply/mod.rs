@@ -7,14 +7,17 @@ use crate::ids::ReservationId;
 use crate::limits::ID_AHEAD_MS;
 use crate::mutants;
 
+mod adjust;
 mod publish_plan;
 mod raise_rules;
 mod release;
 mod renew;
 mod report_unknown;
 pub(crate) mod reserve;
+mod roll_back;
 mod set_tenant;
 mod settle;
+mod shadow;
 mod start;
 mod tick;
 mod trim;
@@ -31,8 +34,10 @@ impl Book {
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
             Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
+            Command::RollBack(roll_back) => self.apply_roll_back(roll_back),
             Command::SetTenant(set) => self.apply_set_tenant(set),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
+            Command::Adjust(adjust) => self.apply_adjust(adjust),
             Command::Tick => Ok(self.apply_tick()),
             Command::RaiseRules { rules_version } => Ok(self.apply_raise_rules(*rules_version)),
         };
@@ -68,7 +73,11 @@ impl Book {
 
     /// The same as it will be at a time that is not before the book's.
     pub(crate) fn check_fresh_at(&self, id: ReservationId, now_ms: u64) -> Result<(), Refusal> {
-        let time_ms = id.time_ms();
+        self.check_fresh_time(id.time_ms(), now_ms)
+    }
+
+    /// The same of the time in an id of any kind.
+    fn check_fresh_time(&self, time_ms: u64, now_ms: u64) -> Result<(), Refusal> {
         let floor_ms = self.header.id_floor_ms.max(now_ms.saturating_sub(self.id_window_ms()));
         if time_ms < floor_ms && !mutants::on("old-ids-are-new") {
             return Err(Refusal::IdTooOld { floor_ms });

@@ -6,20 +6,25 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
+use crate::book::adjustments::hash_adjustment;
+use crate::book::carried::check_carried;
 use crate::book::check::{check_equation, check_lineage};
 use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
+use crate::book::shadow::{Shadows, hash_shadow};
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
+use crate::book::statements::hash_statement;
 use crate::book::table::AllRows;
 use crate::book::{Book, BookSnapshot, FreezeKey};
-use crate::event::Event;
-use crate::ids::{ReservationId, TenantId};
+use crate::event::{Event, Statement};
+use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
-use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lineage, Tombstone};
+use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lane, Lineage, Tombstone};
 
 /// Violations found so far.
 #[derive(Default)]
@@ -75,6 +80,9 @@ impl Book {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.derived.tally,
         }
@@ -125,6 +133,9 @@ impl BookSnapshot {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.tally,
         };
@@ -144,6 +155,9 @@ struct Everything<'a> {
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    shadows: &'a Shadows,
+    adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
+    statements: &'a VecDeque<Arc<Statement>>,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
 }
@@ -195,6 +209,7 @@ impl Everything<'_> {
         findings: &mut Findings,
     ) -> [Columns; 4] {
         let mut sums = [Columns::default(); 4];
+        let mut in_shadow = 0;
         let mut closed: BTreeMap<u32, Vec<&Account>> = BTreeMap::new();
         for (_, row) in self.closed.iter() {
             closed.entry(row.lineage).or_default().push(&row.account);
@@ -202,6 +217,9 @@ impl Everything<'_> {
         for (slot, row) in self.lineages.iter() {
             let mut earlier = closed.remove(&slot).unwrap_or_default();
             earlier.sort_by_key(|account| account.number);
+            if row.key.lane == Lane::Shadow {
+                in_shadow += earlier.len() + 1;
+            }
             findings.add(check_lineage(row));
             audit_lineage(row, &earlier, findings);
             for account in earlier.iter().copied().chain([&row.current]) {
@@ -213,9 +231,15 @@ impl Everything<'_> {
                 findings.expect(ViolatedRule::Index, place, "its number of legs", (account.legs, said.legs));
                 // No command mints a shard yet.
                 findings.expect(ViolatedRule::C5, place, "to_shards", (account.columns.to_shards, 0));
-                add(&mut sums[row.unit as usize], &account.columns);
+                sums[row.unit as usize].add(&account.columns);
             }
         }
+        findings.expect(
+            ViolatedRule::Index,
+            || "the tally".to_owned(),
+            "accounts of the shadow lane",
+            (self.tally.shadow_accounts, in_shadow),
+        );
         for slot in closed.into_keys() {
             findings.add(Some(Violation {
                 rule: ViolatedRule::Index,
@@ -231,9 +255,13 @@ impl Everything<'_> {
         let tenants = self.tenants.values().flatten().map(hash_tenant);
         let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
+        let shadows = self.shadows.values().map(hash_shadow);
         let events = self.events.iter().map(|event| hash_event(event));
-        let small =
-            plans.chain(tenants).chain(calendars).chain(freezes).chain(events).fold(0, u128::wrapping_add);
+        let adjustments = self.adjustments.values().map(hash_adjustment);
+        let statements = self.statements.iter().map(|statement| hash_statement(statement));
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows);
+        let small = small.chain(adjustments).chain(statements).chain(events);
+        let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
             self.closed.sum_in_full(),
@@ -247,7 +275,7 @@ impl Everything<'_> {
     }
 }
 
-/// The sums that a lineage keeps over its accounts, and C9 where the predecessor is still there.
+/// The sums that a lineage keeps over its accounts, and C9 over those that are still there.
 fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let place = || row.key.to_string();
     let debt_of = |accounts: &mut dyn Iterator<Item = &Account>| -> i128 {
@@ -256,44 +284,27 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let all = row.archived_debt + debt_of(&mut earlier.iter().copied()) + row.current.columns.debt();
     findings.expect(ViolatedRule::Index, place, "its debt", (row.debt as i128, all));
     let of_epoch = || earlier.iter().copied().filter(|account| row.is_of_epoch(account.number));
-    let used: u128 = of_epoch().map(|account| account.columns.used()).sum();
+    let used: i128 = of_epoch().map(|account| account.columns.used()).sum();
     findings.expect(
         ViolatedRule::C7,
         place,
         "the usage of earlier accounts",
         (row.past_used, used + row.archived_used),
     );
+    // What archived accounts owe is known over all epochs only.
+    if of_epoch().count() as u64 == u64::from(row.current.number - row.epoch_first) {
+        let debt = debt_of(&mut of_epoch());
+        findings.expect(
+            ViolatedRule::C7,
+            place,
+            "the debt of the epoch's earlier accounts",
+            (row.past_debt, debt),
+        );
+    }
     let legs: u32 = earlier.iter().map(|account| account.legs).sum::<u32>() + row.current.legs;
     findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
     let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();
-    for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
-        // What moved in later was carried forward too.
-        let carried = pair[0].columns.carried_forward;
-        if pair[1].columns.opening > carried {
-            findings.add(Some(Violation {
-                rule: ViolatedRule::C9,
-                place: format!("{} account {}", row.key, pair[1].number),
-                detail: format!("it opened with {}, carried to it were {carried}", pair[1].columns.opening),
-            }));
-        }
+    for violation in check_carried(row, &line) {
+        findings.add(Some(violation));
     }
-}
-
-fn add(sum: &mut Columns, columns: &Columns) {
-    sum.opening += columns.opening;
-    sum.refilled += columns.refilled;
-    sum.granted += columns.granted;
-    sum.corrected += columns.corrected;
-    sum.shards_back += columns.shards_back;
-    sum.moved_in += columns.moved_in;
-    sum.rule_raise += columns.rule_raise;
-    sum.forgiven += columns.forgiven;
-    sum.overdraft_issued += columns.overdraft_issued;
-    sum.available += columns.available;
-    sum.reserved += columns.reserved;
-    sum.spent += columns.spent;
-    sum.to_shards += columns.to_shards;
-    sum.carried_forward += columns.carried_forward;
-    sum.forfeited += columns.forfeited;
-    sum.overdraft_repaid += columns.overdraft_repaid;
 }

@@ -1,7 +1,7 @@
 //! The account equation, checked on every account that a command touched, after every command, in every build.
 
 use crate::book::Book;
-use crate::plan::Rule;
+use crate::book::lineage::operated::Bucket;
 use crate::query::{ViolatedRule, Violation};
 use crate::record::{Columns, Lineage};
 
@@ -69,6 +69,9 @@ impl Book {
             self.derived.tally.indebted -= u64::from(known.indebted);
             let held = &mut self.derived.tally.held_on_accounts[row.unit as usize];
             *held = *held + after.reserved - before.reserved;
+            if (row.debt > 0) != (row.debt_generation > 0) {
+                self.date_debt(known.slot);
+            }
         }
         touched.lineages.clear();
         touched.before.clear();
@@ -127,6 +130,16 @@ fn are_plainly_right(before: &Columns, after: &Columns) -> bool {
         & (refilled + granted == available + reserved + spent + forfeited)
 }
 
+impl Book {
+    /// Keeps the generation that a debt dates from: none once it is repaid, the one in force for what no
+    /// settlement made.
+    fn date_debt(&mut self, slot: u32) {
+        let generation = self.header.generation;
+        let row = self.lineages.get_mut(slot);
+        row.debt_generation = if row.debt > 0 { generation } else { 0 };
+    }
+}
+
 /// C1: nothing comes from nowhere and nothing is lost.
 pub(crate) fn check_equation(columns: &Columns, place: &dyn Fn() -> String) -> Option<Violation> {
     let (sources, uses) = (columns.sources(), columns.uses());
@@ -183,12 +196,12 @@ fn check_terms(row: &Lineage) -> Option<Violation> {
         let detail = format!("debt {} and available {available}", row.debt);
         return found(ViolatedRule::C6, detail);
     }
-    match &row.rule {
-        Some(Rule::Bucket { burst, .. }) if available > u128::from(*burst) => {
+    match row.bucket() {
+        Some(Bucket { burst, .. }) if available > u128::from(burst) => {
             found(ViolatedRule::C8, format!("available {available} is over the burst {burst}"))
         }
-        Some(Rule::Bucket { .. }) => None,
-        _ => match row.target().unwrap_or(0) {
+        Some(_) => None,
+        None => match row.target().unwrap_or(0) {
             target if target == available => None,
             target => {
                 let (used, debt) = (row.used(), row.epoch_debt());

@@ -15,7 +15,7 @@ use crate::book::reservation::Kept;
 use crate::book::table::Table;
 use crate::book::timers::Timers;
 use crate::event::Effect;
-use crate::ids::{ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{AdjustmentId, ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::record::{ClosedAccount, Lineage, LineageKey, Tombstone};
 
 /// What stands under a reservation id.
@@ -34,6 +34,8 @@ pub(crate) struct Tally {
     pub(crate) ended: u64,
     /// Lineages in debt.
     pub(crate) indebted: u64,
+    /// Accounts of the shadow lane, open and closed.
+    pub(crate) shadow_accounts: usize,
     /// Per unit: `reserved` over all accounts.
     pub(crate) held_on_accounts: [u128; 4],
     /// Per unit: legs of open reservations.
@@ -105,6 +107,8 @@ pub(crate) struct Derived {
     pub(crate) reservation_timers: Timers,
     pub(crate) tombstone_timers: Timers,
     pub(crate) lineage_timers: Timers,
+    /// (when it may be forgotten, id) of remembered adjustments.
+    pub(crate) adjustments_due: BTreeSet<(u64, AdjustmentId)>,
     /// (since when, id) of reservations with unknown usage.
     pub(crate) unknown: BTreeSet<(u64, ReservationId)>,
     pub(crate) paths: Paths,

@@ -1,12 +1,9 @@
 //! Forgetting: ended reservations and tombstones once their ids are under the floor, closed accounts once
 //! nothing refers to them, lineages once they are as good as new. This keeps memory bounded.
 
-use std::sync::Arc;
-
 use crate::book::judge::accrued_at;
 use crate::book::lineage::{Sink, statement};
-use crate::book::{Book, Found, Uncovered, open_lineage};
-use crate::event::Effect;
+use crate::book::{Book, Counted, Found, Uncovered, open_lineage};
 use crate::limits::{DROP_AGAIN_MS, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Rule;
 use crate::record::{Leg, LimitKind, Lineage};
@@ -33,13 +30,12 @@ impl Book {
     }
 
     /// The id window has grown since the reservation ended, so that the floor has not passed its id yet.
-    fn remember_longer_ms(&self, id_time_ms: u64) -> u64 {
+    pub(crate) fn remember_longer_ms(&self, id_time_ms: u64) -> u64 {
         let due_ms = id_time_ms.saturating_add(self.id_window_ms()).saturating_add(ID_AHEAD_MS);
         due_ms.max(self.header.clock_ms.saturating_add(1))
     }
 
     fn forget_leg(&mut self, leg: &Leg) {
-        let now_ms = self.header.clock_ms;
         let row = self.lineages.get_mut(leg.lineage);
         row.legs -= 1;
         let last = row.legs == 0;
@@ -49,11 +45,20 @@ impl Book {
             self.forget_closed_leg(leg);
         }
         if last {
-            let row = self.lineages.get_mut(leg.lineage);
-            let at_ms = drop_time_ms(row, now_ms);
-            row.drop_at_ms = Some(at_ms);
-            self.derived.lineage_timers.schedule(at_ms, leg.lineage);
+            self.schedule_drop(leg.lineage);
         }
+    }
+
+    /// Looks at a lineage again, once it may be as a never seen one, unless it has legs.
+    pub(crate) fn schedule_drop(&mut self, slot: u32) {
+        let now_ms = self.header.clock_ms;
+        let row = self.lineages.get_mut(slot);
+        if row.legs > 0 {
+            return;
+        }
+        let at_ms = drop_time_ms(row, now_ms);
+        row.drop_at_ms = Some(at_ms);
+        self.derived.lineage_timers.schedule(at_ms, slot);
     }
 
     /// Archives the closed account if this was the last leg on it.
@@ -68,6 +73,7 @@ impl Book {
         }
         self.derived.remove_closed(&self.closed, leg.lineage, leg.account, slot);
         let closed = self.closed.remove(slot);
+        self.count_account(leg.lineage, Counted::Out);
         let row = self.lineages.get_mut(leg.lineage);
         let of_epoch = row.is_of_epoch(leg.account);
         row.archive(&closed.account, of_epoch, self.header.clock_ms, &mut self.derived.sink);
@@ -105,10 +111,12 @@ impl Book {
                 let key = row.key.clone();
                 if row.rule.is_none() {
                     // No roll will close the account of a withdrawn limit: what was used of it is told here.
-                    let last = statement(&key, &row.current, now_ms);
-                    self.derived.effects.extend(last.map(|last| Effect::Statement(Arc::new(last))));
+                    let last = statement(row, &row.current, now_ms);
+                    self.derived.sink.statements.extend(last);
+                    self.put_away(slot);
                 }
                 self.derived.remove_lineage(&self.lineages, &key, slot);
+                self.count_account(slot, Counted::Out);
                 self.lineages.remove(slot);
                 continue;
             }
@@ -126,7 +134,7 @@ impl Book {
     /// Whether nobody could tell a lineage from one that was never seen.
     fn is_as_new(&self, slot: u32) -> Result<bool, Uncovered> {
         let row = self.lineages.get(slot);
-        if row.debt > 0 || row.legs > 0 {
+        if row.debt > 0 || row.legs > 0 || row.operated.is_some() {
             return Ok(false);
         }
         if row.rule.is_none() {

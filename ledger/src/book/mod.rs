@@ -3,27 +3,32 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
 use crate::answer::Answer;
 use crate::command::{Command, EntryHeader};
-use crate::event::{Effect, Event};
-use crate::ids::{RouteName, TenantId, UserId};
+use crate::event::{Effect, Event, Statement};
+use crate::ids::{AdjustmentId, RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
 use crate::mutants;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
 
+mod adjustments;
 mod audit;
 mod bytes;
 mod calendars;
+mod carried;
 mod check;
 mod derived;
+mod drain;
 mod events;
 mod forget;
 mod generations;
 mod hash;
 mod judge;
-mod lineage;
+pub(crate) mod lineage;
+mod losses;
 mod paths;
 mod query;
 mod quota;
@@ -31,9 +36,11 @@ mod replay;
 mod reservation;
 mod restore;
 mod retained;
+mod shadow;
 mod slots;
 mod small;
 mod snapshot;
+mod statements;
 mod table;
 mod timer_work;
 mod timers;
@@ -47,11 +54,12 @@ pub use snapshot::BookSnapshot;
 
 pub(crate) use calendars::Uncovered;
 pub(crate) use derived::Found;
-pub(crate) use generations::find_limit;
+pub(crate) use generations::{find_limit, fits};
 pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
 pub(crate) use reservation::Kept;
+pub(crate) use shadow::Counted;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
 
 /// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
@@ -68,8 +76,13 @@ pub struct Book {
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(crate) shadows: Arc<shadow::Shadows>,
+    /// Adjustments that are remembered.
+    pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
-    /// The digest's part of plans, tenants, calendars, freezes and events.
+    /// Statements of archived accounts, in the order of their archiving.
+    pub(crate) statements: VecDeque<Arc<Statement>>,
+    /// The digest's part of plans, tenants, calendars, freezes, shadow counts, adjustments, statements and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -85,7 +98,10 @@ impl Default for Book {
             reservations: table::Table::default(),
             tombstones: table::Table::default(),
             freezes: Arc::default(),
+            shadows: Arc::default(),
+            adjustments: Arc::default(),
             events: VecDeque::new(),
+            statements: VecDeque::new(),
             small_sum: 0,
             derived: derived::Derived::default(),
         }

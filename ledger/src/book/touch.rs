@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::book::Book;
 use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
 use crate::book::lineage::Sink;
+use crate::book::{Book, Counted};
 use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::mutants;
@@ -44,12 +44,15 @@ impl Book {
             for account in std::mem::take(&mut self.derived.sink.closed) {
                 let slot = self.closed.insert(ClosedAccount { lineage, account });
                 self.derived.add_closed(&self.closed, slot);
+                self.count_account(lineage, Counted::In);
             }
         }
         if !self.derived.sink.statements.is_empty() {
             let statements = std::mem::take(&mut self.derived.sink.statements);
-            let effects = statements.into_iter().map(|statement| Effect::Statement(Arc::new(statement)));
-            self.derived.effects.extend(effects);
+            for statement in statements.into_iter().map(Arc::new) {
+                self.derived.effects.push(Effect::Statement(Arc::clone(&statement)));
+                self.keep_statement(statement);
+            }
         }
         if !self.derived.sink.events.is_empty() {
             for kind in std::mem::take(&mut self.derived.sink.events) {
@@ -60,7 +63,7 @@ impl Book {
 
     /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
-        if lineage.past_used == lineage.archived_used {
+        if lineage.legs == lineage.current.legs {
             return 0;
         }
         (lineage.epoch_first..lineage.current.number)
@@ -97,7 +100,7 @@ impl Book {
 
     fn end_leg(&mut self, leg: &Leg, actual: &Amounts, id: ReservationId) -> u128 {
         let row = self.lineages.get_mut(leg.lineage);
-        let unit = row.unit;
+        let (unit, debt_before) = (row.unit, row.debt);
         // Slots are held while the operation runs and never spent.
         let spent = if unit == Unit::Slots && mutants::on("slots-are-spent") {
             leg.amount
@@ -113,6 +116,14 @@ impl Book {
         } else {
             self.end_closed_leg(leg, spent, id)
         };
+        if debt > debt_before {
+            // Seldom, and so looked up here.
+            let generation = match self.find(id) {
+                Some(Found::Reservation(slot)) => self.reservations.get(slot).generation,
+                _ => self.header.generation,
+            };
+            self.lineages.get_mut(leg.lineage).note_debt(debt_before, generation);
+        }
         self.put_away(leg.lineage);
         debt
     }

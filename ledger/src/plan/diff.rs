@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{
-    Ladder, Limit, Match, Override, Overrides, Plan, Rollout, Route, Rule, Shape, TenantRecord,
+    Ladder, Limit, Match, Override, Overrides, Plan, Rollout, RolloutBy, Route, Rule, Shape, TenantRecord,
 };
 use crate::unit::Amounts;
 
@@ -63,6 +63,7 @@ impl Plan {
         put(&mut whole, "currency", self.currency.as_ref());
         put(&mut whole, "id_window", Some(format!("{} ms", self.id_window_ms)));
         put(&mut whole, "expiring_grace", Some(format!("{} ms", self.expiring_grace_ms)));
+        put(&mut whole, "events_kept", Some(format!("{} ms", self.events_kept_ms)));
         put(&mut whole, "defaults.tier", self.default_tier.as_ref());
         let order: Vec<_> = self.routes.iter().map(|route| route.name.as_str()).collect();
         put(&mut whole, "routes", Some(order.join(", ")));
@@ -156,7 +157,8 @@ fn route_facts(route: &Route) -> Facts {
     put(&mut facts, "priority", Some(route.priority));
     let rollout = match route.rollout {
         Rollout::Shadow => "shadow".to_owned(),
-        Rollout::Percent(percent) => format!("{percent}%"),
+        Rollout::Percent { percent, by: RolloutBy::Tenant } => format!("{percent}%"),
+        Rollout::Percent { percent, by: RolloutBy::User } => format!("{percent}% by user"),
         Rollout::Enforce => "enforce".to_owned(),
     };
     put(&mut facts, "rollout", Some(rollout));

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_ledger::adjust::{Adjustment, AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
-use holdfast_ledger::query::QuotaLine;
-use holdfast_ledger::record::{Account, Columns, Record};
-use holdfast_ledger::{Amounts, Book};
+use holdfast_ledger::loss::LimitLoss;
+use holdfast_ledger::query::{Drain, EpochStatement, QuotaLine, RolledBack};
+use holdfast_ledger::record::{Account, Columns, Lane, Record};
+use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision};
+use holdfast_ledger::{Amounts, Book, Unit};
 
 use super::time;
 
@@ -23,6 +26,12 @@ pub fn answer(answer: &Answer) -> String {
             format!("generation {generation}{}", if *changed { "" } else { ", unchanged" })
         }
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
+        Answer::Adjusted(receipt) => format!(
+            "adjusted: {}; before: {}, generation {}",
+            standing(&receipt.after),
+            standing(&receipt.before),
+            receipt.generation
+        ),
         Answer::Ticked { expired, unknown, forgotten, more } => {
             let more = if *more { ", more is due" } else { "" };
             format!("expired {expired}, unknown {unknown}, forgotten {forgotten}{more}")
@@ -32,10 +41,41 @@ pub fn answer(answer: &Answer) -> String {
     }
 }
 
+fn standing(standing: &Standing) -> String {
+    let number = |amount: Option<u64>| amount.map_or("null".to_owned(), |amount| amount.to_string());
+    format!(
+        "used {}, held {}, limit {}, remaining {}, debt {}",
+        standing.used,
+        standing.held,
+        number(standing.limit_amount),
+        number(standing.remaining),
+        standing.debt
+    )
+}
+
+fn adjusted(receipt: &AdjustmentReceipt) -> String {
+    let what = match receipt.command.what {
+        Adjustment::Grant(amount) => format!("granted {amount}"),
+        Adjustment::Take(amount) => format!("took {amount}"),
+        Adjustment::Charge(amount) => format!("charged {amount}"),
+        Adjustment::Correct(amount) => format!("corrected {amount}"),
+        Adjustment::SetUsed(used) => format!("set used to {used}"),
+        Adjustment::Boost { amount, until_ms } => {
+            format!("boosted by {amount} until {}", time::show(until_ms))
+        }
+        Adjustment::EndBoost { .. } => "ended a boost".to_owned(),
+    };
+    let command = &receipt.command;
+    format!("adjusted {}: {what}, by {}: {}", command.lineage, command.actor, command.reason)
+}
+
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text =
         format!("{} {} {}", receipt.state.as_str(), receipt.tier.as_str(), amounts(&receipt.reserved));
     text += &format!(", generation {}", receipt.generation);
+    if let Some(decision) = &receipt.shadow {
+        text += &format!(", in shadow ({})", self::decision(decision));
+    }
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {
             text += &format!(", used {}, ended {}", amounts(actual), time::show(ended));
@@ -49,6 +89,27 @@ pub fn receipt(receipt: &Receipt) -> String {
     text
 }
 
+fn decision(decision: &ShadowDecision) -> String {
+    match decision {
+        ShadowDecision::Admitted { tier } => format!("would be admitted {}", tier.as_str()),
+        ShadowDecision::Rejected(found) => format!("would be {}", rejection(found)),
+        ShadowDecision::Undecided(why) => format!("undecided: {}", why.as_str()),
+    }
+}
+
+pub fn shadow_counts(counts: &ShadowCounts) -> String {
+    let [normal, light, heavy] = counts.admitted;
+    let rejected: Vec<String> =
+        counts.rejected.iter().map(|(limit, times)| format!("{limit} {times}")).collect();
+    format!(
+        "{} since {}: normal {normal}, light {light}, heavy {heavy}, rejected [{}], undecided {}",
+        counts.route,
+        time::show(counts.since_ms),
+        rejected.join(", "),
+        counts.undecided
+    )
+}
+
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Invalid { field, problem } => format!("invalid {field}: {problem}"),
@@ -60,9 +121,40 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::GenerationMismatch { generation } => {
             format!("generation mismatch: {generation} is in force")
         }
+        Refusal::Destructive { losses } => {
+            let losses: Vec<String> = losses.iter().map(loss).collect();
+            format!("destructive: {}", losses.join("; "))
+        }
+        Refusal::AdjustmentConflict => "conflict: adjustment".to_owned(),
+        Refusal::EpochClosed { running_start_ms } => {
+            let running = running_start_ms.map_or("continuous".to_owned(), time::show);
+            format!("epoch closed: {running} runs")
+        }
         Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
         Refusal::Rejected(found) => rejection(found),
     }
+}
+
+pub fn drain(drain: &Drain) -> String {
+    let RolledBack { restored, first } = drain.rolled_back;
+    let mut text =
+        format!("{} rolled {first} to {} back to {restored}", drain.generation, drain.generation - 1);
+    if drain.is_done() {
+        return text + ": nothing is open";
+    }
+    let Drain { reserved, started, usage_unknown, .. } = drain;
+    text += &format!(": reserved {reserved}, started {started}, unknown {usage_unknown}, held");
+    for (unit, held) in Unit::ALL.iter().zip(drain.held).filter(|(_, held)| *held > 0) {
+        text += &format!(" {unit} {held}");
+    }
+    for (limit, debt) in &drain.debts {
+        text += &format!(", debt of {limit} {} on {}", debt.debt, debt.lineages);
+    }
+    text
+}
+
+pub fn loss(loss: &LimitLoss) -> String {
+    format!("{} {loss}", loss.limit)
 }
 
 fn rejection(found: &Rejection) -> String {
@@ -146,21 +238,42 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Indebted { lineage, .. } => format!("indebted {lineage}"),
         EventKind::Repaid { lineage } => format!("repaid {lineage}"),
         EventKind::Forgiven { lineage, amount } => format!("forgiven {amount}, {lineage}"),
-        EventKind::Breached { tenant, user, route, unit, limit, frozen, .. } => {
+        EventKind::Breached { tenant, user, route, lane, unit, limit, frozen, .. } => {
             let past =
                 limit.as_ref().map_or("the execution cap".to_owned(), |limit| format!("the debt of {limit}"));
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
-            format!("breached {past} in {unit}, {tenant}{user} on {route}, frozen {}", frozen.as_str())
+            let shadow = if *lane == Lane::Shadow { " in shadow" } else { "" };
+            let frozen = frozen.as_str();
+            format!("breached {past} in {unit}{shadow}, {tenant}{user} on {route}, frozen {frozen}")
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
         }
-        EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
+        EventKind::Adjusted(receipt) => adjusted(receipt),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            let forced = if *forced { ", forced" } else { "" };
+            format!("published {generation} by {actor}{forced}")
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            format!("rolled back {first} to {} by {generation}, to {restored} by {actor}", generation - 1)
+        }
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")
         }
     }
+}
+
+pub fn statement(found: &EpochStatement) -> String {
+    format!(
+        "{} {}: used {}, held {}, generation {}: {}",
+        found.lineage,
+        time::show(found.epoch_start_ms),
+        found.used,
+        found.held,
+        found.generation,
+        columns(&found.columns)
+    )
 }
 
 pub fn quota(line: &QuotaLine) -> String {

@@ -2,7 +2,7 @@
 
 use holdfast_ledger::answer::{Reason, Tier};
 use holdfast_ledger::command::Request;
-use holdfast_ledger::plan::{Level, Limit, Plan, Route, Rule};
+use holdfast_ledger::plan::{Level, Limit, Plan, Rollout, RolloutBy, Route, Rule};
 use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Amounts, Unit};
 
@@ -23,8 +23,23 @@ pub fn key_of(limit: &Limit, route: &Route, request: &Request) -> LineageKey {
         route: scope.route.then(|| route.name.clone()),
         model: if scope.model { request.model.clone() } else { None },
         region: if scope.region { request.region.clone() } else { None },
-        lane: Lane::Enforced,
+        lane: lane_of(route, request),
     }
+}
+
+/// The lane of a request: its subject is hashed, and the range of the hash cut into 100 equal pieces.
+pub fn lane_of(route: &Route, request: &Request) -> Lane {
+    let (percent, with_user) = match route.rollout {
+        Rollout::Shadow => return Lane::Shadow,
+        Rollout::Enforce => return Lane::Enforced,
+        Rollout::Percent { percent, by } => (percent, by == RolloutBy::User),
+    };
+    let mut parts = vec!["holdfast.rollout.v1", route.name.as_str(), request.tenant.as_str()];
+    parts.extend(request.user.as_ref().filter(|_| with_user).map(|user| user.as_str()));
+    let hash = u128::from(xxhash_rust::xxh3::xxh3_64(parts.join("\0").as_bytes()));
+    // The first hash that is beyond the share.
+    let end = (u128::from(percent) << 64).div_ceil(100);
+    if hash < end { Lane::Enforced } else { Lane::Shadow }
 }
 
 /// What each unit that was reserved used: held amounts for requests that nothing is said of, 0 for other units and for slots.
@@ -54,12 +69,10 @@ pub fn reason_rank(reason: Reason) -> u8 {
 /// Whether a limit refuses an amount, and why.
 pub fn hit(balance: &Balance, amount: u64) -> Option<Reason> {
     let ask = i128::from(amount);
-    let most_ever = match balance.rule.as_ref()? {
-        Rule::Unlimited { .. } => return None,
-        Rule::Bucket { burst, .. } => i128::from(*burst),
-        Rule::Concurrency { limit } => i128::from(*limit),
-        Rule::Period { limit, carry_over, .. } => i128::from(*limit) + i128::from(*carry_over),
-    };
+    if matches!(balance.rule.as_ref()?, Rule::Unlimited { .. }) {
+        return None;
+    }
+    let most_ever = balance.most_ever;
     if balance.debt == 0 && ask <= balance.available {
         None
     } else if ask > most_ever.max(balance.available) {
@@ -79,7 +92,7 @@ pub fn tier_of(limit: &Limit, balance: &Balance) -> Tier {
         return Tier::Normal;
     };
     let share = 100 * (balance.held + balance.spent + balance.earlier_repaid);
-    let reaches = |percent: u8| share > 0 && share >= i128::from(percent) * balance.gives;
+    let reaches = |percent: u8| balance.gives > 0 && share >= i128::from(percent) * balance.gives;
     if reaches(ladder.degrade_percent) {
         Tier::DegradedHeavy
     } else if reaches(ladder.alert_percent) {

@@ -1,15 +1,16 @@
 //! Runs a script on the book, on a twin that is snapshotted and restored, on a follower that builds no
 //! answers, and on the model.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use holdfast_ledger::command::{Command, EntryHeader, EpochBounds};
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Calendar;
-use holdfast_ledger::{Answer, Book, Effect, Refusal};
+use holdfast_ledger::{Answer, Book, Effect, Refusal, ReservationId};
 
-use crate::compare::{compare_answer, compare_quotas, sketch_of};
+use crate::compare::{compare_answer, compare_drains, compare_quotas, compare_shadow, sketch_of};
 use crate::epochs::{BEGIN_MS, bounds_until};
 use crate::naive::Model;
 use crate::script::{Act, Script, Step};
@@ -34,9 +35,19 @@ pub type Tamper = fn(step: usize, answer: &mut Answer);
 
 /// Runs a whole script. A panic of the book is a difference too.
 pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Difference> {
+    run_without(script, tamper, &BTreeSet::new())
+}
+
+/// The same with ticks in place of what is asked of some reservations.
+pub fn run_without(
+    script: &Script,
+    tamper: Option<Tamper>,
+    left_out: &BTreeSet<ReservationId>,
+) -> Result<Outcome, Difference> {
     let mut at = 0;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let mut run = Run::new(script, tamper);
+        run.left_out = left_out.clone();
         let mut from = 0;
         while from < script.steps.len() {
             at = from;
@@ -60,6 +71,7 @@ pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Differenc
 struct Run<'s> {
     script: &'s Script,
     tamper: Option<Tamper>,
+    left_out: BTreeSet<ReservationId>,
     book: Book,
     twin: Book,
     follower: Book,
@@ -75,15 +87,20 @@ impl<'s> Run<'s> {
     fn new(script: &'s Script, tamper: Option<Tamper>) -> Self {
         let (book, twin, follower) = (Book::new(), Book::new(), Book::new());
         let (model, answers, told) = (Model::default(), Vec::new(), Vec::new());
-        Run { script, tamper, book, twin, follower, model, answers, told, index: 0, stamp_ms: BEGIN_MS }
+        let (left_out, index, stamp_ms) = (BTreeSet::new(), 0, BEGIN_MS);
+        Run { script, tamper, left_out, book, twin, follower, model, answers, told, index, stamp_ms }
     }
 
     fn entry(&mut self, steps: &[Step], first: usize) -> Result<(), Difference> {
         self.stamp_ms = self.stamp_ms.saturating_add_signed(steps[0].after_ms);
         self.index += 1;
         let plan = self.model.plan().cloned();
-        let commands: Vec<Option<Command>> =
-            steps.iter().map(|step| self.script.command(&step.act, plan.as_deref())).collect();
+        let wanted = |command: Command| match reservation_of(&command) {
+            Some(id) if self.left_out.contains(&id) => Command::Tick,
+            _ => command,
+        };
+        let command = |step: &Step| self.script.command(&step.act, plan.as_deref()).map(wanted);
+        let commands: Vec<Option<Command>> = steps.iter().map(command).collect();
         let header = EntryHeader {
             index: self.index,
             term: 1,
@@ -217,7 +234,11 @@ impl<'s> Run<'s> {
             ));
         }
         self.model.check_equation()?;
+        compare_shadow(&self.book, &self.model)?;
         let now = self.book.clock_ms();
+        for at_ms in [now, now + 9_000] {
+            compare_drains(&self.book, &self.model, at_ms)?;
+        }
         for tenant in ["t0", "t1"] {
             for user in [None, Some("u0"), Some("u1")] {
                 let tenant = TenantId::new(tenant).map_err(|error| error.to_string())?;
@@ -241,7 +262,7 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    fn compare_reservation(&self, id: holdfast_ledger::ReservationId, at_ms: u64) -> Result<(), String> {
+    fn compare_reservation(&self, id: ReservationId, at_ms: u64) -> Result<(), String> {
         let found = self.book.reservation(id, at_ms).map(|receipt| sketch_of(&receipt));
         let wanted = self.model.reservation(id, at_ms);
         match (&found, &wanted) {
@@ -260,6 +281,37 @@ fn with_revision(effect: Effect) -> Option<(u64, Effect)> {
         Effect::Statement(_) => return None,
     };
     Some((revision, effect))
+}
+
+fn reservation_of(command: &Command) -> Option<ReservationId> {
+    match command {
+        Command::Reserve(reserve) => Some(reserve.id),
+        Command::Start(start) => Some(start.id),
+        Command::Settle(settle) => Some(settle.id),
+        Command::Release(release) => Some(release.id),
+        Command::Renew(renew) => Some(renew.id),
+        Command::ReportUnknown(report) => Some(report.id),
+        _ => None,
+    }
+}
+
+/// Whether the enforced lane answers the same when nothing is ever asked of the shadow lane. Gives how many
+/// reservations the shadow lane had.
+pub fn shadow_leaves_no_trace(script: &Script) -> Result<usize, Difference> {
+    let whole = run(script, None)?.answers;
+    let in_shadow = |answer: &Answer| match answer {
+        Answer::Reservation(receipt) => receipt.shadow.is_some().then_some(receipt.id),
+        _ => None,
+    };
+    let shadow: BTreeSet<ReservationId> = whole.iter().filter_map(in_shadow).collect();
+    let alone = run_without(script, None, &shadow)?.answers;
+    for (step, (whole, alone)) in whole.iter().zip(&alone).enumerate() {
+        if whole != alone && !matches!(alone, Answer::Ticked { .. }) {
+            let text = format!("with the shadow lane: {whole:#?}\nand without: {alone:#?}");
+            return Err(Difference { step, text });
+        }
+    }
+    Ok(shadow.len())
 }
 
 fn check_preview(previewed: Option<&Refusal>, answer: &Answer) -> Result<(), String> {

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdfast_ledger::ReservationId;
 use holdfast_ledger::plan::{Calendar, Rule};
+use holdfast_ledger::{AdjustmentId, ReservationId};
 
 use crate::epochs::epoch_at;
 
@@ -19,8 +19,16 @@ pub enum Fact {
     Rule(Option<Rule>, bool),
     /// A reservation takes this much.
     Hold(ReservationId, u64),
-    /// A reservation ends, having used this much.
-    End(ReservationId, u64),
+    /// A reservation that was admitted under a generation ends, having used this much.
+    End(ReservationId, u64, u64),
+    /// An operator gives capacity, or takes it (negative).
+    Capacity(i128),
+    /// An operator books usage under a generation, or takes some off (negative).
+    Usage(i128, u64),
+    /// The limit gives this much more, until a time.
+    Boost(AdjustmentId, u64, u64),
+    /// A boost ends before its time.
+    EndBoost(AdjustmentId),
 }
 
 /// What a lineage comes to at a time.
@@ -42,6 +50,8 @@ pub struct Balance {
     pub spent: i128,
     /// Debt of earlier epochs repaid in this one.
     pub earlier_repaid: i128,
+    /// The earliest generation that made what is owed; means nothing without debt.
+    pub owed_since: u64,
     /// A bucket's exact level times `per_ms`; negative: debt.
     level: i128,
     /// Debt of a bucket whose limit is withdrawn for now.
@@ -57,6 +67,12 @@ pub struct Balance {
     open: BTreeMap<ReservationId, (u64, i128)>,
     /// Held and spent by epoch.
     usage: BTreeMap<u64, (i128, i128)>,
+    /// What operators gave less what they took, by epoch.
+    given: BTreeMap<u64, i128>,
+    /// Boosts that run: id, amount, end.
+    boosts: Vec<(AdjustmentId, i128, u64)>,
+    /// The most that may be asked at once.
+    pub most_ever: i128,
 }
 
 impl Balance {
@@ -76,7 +92,22 @@ impl Balance {
                     balance.change_rule(now, rule.clone());
                 }
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
-                Fact::End(id, used) => balance.end(*id, i128::from(*used)),
+                Fact::End(id, used, generation) => {
+                    let before = balance.owed();
+                    balance.end(*id, i128::from(*used));
+                    balance.date_debt(before, *generation);
+                }
+                Fact::Capacity(amount) => balance.give(*amount),
+                Fact::Usage(amount, generation) => {
+                    let before = balance.owed();
+                    balance.book(*amount);
+                    balance.date_debt(before, *generation);
+                }
+                Fact::Boost(id, amount, until) => balance.boost(*id, i128::from(*amount), *until),
+                Fact::EndBoost(id) => {
+                    balance.boosts.retain(|(known, ..)| known != id);
+                    balance.cut();
+                }
             }
         }
         balance.pass(now, at_ms.max(now));
@@ -88,19 +119,47 @@ impl Balance {
         self.epoch.map_or(self.incarnation, |(start, _)| start)
     }
 
+    /// Debt that was not there before dates from the earliest generation that made a part of it.
+    fn date_debt(&mut self, before: i128, generation: u64) {
+        if self.owed() > before {
+            let since = if before == 0 { generation } else { self.owed_since };
+            self.owed_since = since.min(generation);
+        }
+    }
+
+    fn boosted(&self) -> i128 {
+        self.boosts.iter().map(|(_, amount, _)| amount).sum()
+    }
+
+    /// A bucket's amount, interval and burst now.
+    fn pace(&self) -> Option<(i128, i128, i128)> {
+        let Some(Rule::Bucket { amount, per_ms, burst }) = &self.rule else { return None };
+        // The book's rates are 64 bits wide and saturate.
+        let raised = |amount: u64| (i128::from(amount) + self.boosted()).min(i128::from(u64::MAX));
+        Some((raised(*amount), i128::from(*per_ms), raised(*burst)))
+    }
+
     /// A total's limit; `None`: not a total, or unlimited.
     fn total(&self) -> Option<i128> {
         match &self.rule {
-            Some(Rule::Period { limit, .. } | Rule::Concurrency { limit }) => Some(i128::from(*limit)),
+            Some(Rule::Period { limit, .. } | Rule::Concurrency { limit }) => {
+                Some(i128::from(*limit) + self.boosted())
+            }
             _ => None,
         }
+    }
+
+    /// What the running epoch gives in all.
+    fn given_in_all(&self) -> i128 {
+        let given = self.given.get(&self.key()).copied().unwrap_or_default();
+        self.total().unwrap_or(0) + self.carried_in + given
     }
 
     /// A − (U − D) of C7 before it is cut off at 0.
     fn room(&self) -> i128 {
         let (held, spent) = self.usage.get(&self.key()).copied().unwrap_or_default();
         let overdraft = self.overdraft.get(&self.key()).copied().unwrap_or_default();
-        self.total().unwrap_or(0) + self.carried_in - (held + spent - overdraft)
+        self.given_in_all() - (held + spent - overdraft)
     }
 
     fn free(&self) -> i128 {
@@ -128,11 +187,70 @@ impl Balance {
         self.overdraft.insert(self.key(), here - amount);
     }
 
-    /// Time goes by: refill, and every roll that is passed over.
+    /// Time goes by, stretch by stretch between the ends of boosts.
     fn pass(&mut self, from: u64, to: u64) {
-        if let Some(Rule::Bucket { amount, per_ms, burst }) = self.rule {
-            let refilled = self.level + i128::from(to - from) * i128::from(amount);
-            self.level = refilled.min(i128::from(burst) * i128::from(per_ms));
+        let mut from = from;
+        while let Some(end) = self.boosts.iter().map(|(.., until)| *until).filter(|until| *until <= to).min()
+        {
+            self.pass_evenly(from, end);
+            self.boosts.retain(|(.., until)| *until > end);
+            self.cut();
+            from = end;
+        }
+        self.pass_evenly(from, to);
+    }
+
+    /// A bucket that holds more than it may loses it; of totals what is free follows from the rest.
+    fn cut(&mut self) {
+        if let Some((_, per_ms, burst)) = self.pace() {
+            self.level = self.level.min(burst * per_ms);
+        }
+    }
+
+    /// An operator gives, or takes.
+    fn give(&mut self, amount: i128) {
+        if let Some((_, per_ms, burst)) = self.pace() {
+            // What is taken is there: debt is never made of it.
+            let amount = amount.max(-self.free());
+            self.level = (self.level + amount * per_ms).min(self.level.max(burst * per_ms));
+            return;
+        }
+        *self.given.entry(self.key()).or_default() += amount;
+        let repaid = self.owed().min(amount.max(0));
+        self.repay(repaid);
+    }
+
+    /// An operator books usage, or takes some off.
+    fn book(&mut self, amount: i128) {
+        let (free, owed) = (self.free(), self.owed());
+        self.usage.entry(self.key()).or_default().1 += amount;
+        match self.rule.clone() {
+            Some(Rule::Bucket { per_ms, .. }) => self.level -= amount * i128::from(per_ms),
+            Some(Rule::Period { .. }) if amount < 0 => self.repay(owed.min(-amount)),
+            Some(Rule::Period { .. }) => {
+                *self.overdraft.entry(self.key()).or_default() += (amount - free).max(0);
+            }
+            _ => {}
+        }
+    }
+
+    fn boost(&mut self, id: AdjustmentId, amount: i128, until: u64) {
+        self.boosts.push((id, amount, until));
+        if self.total().is_some() {
+            let repaid = self.owed().min(amount);
+            self.repay(repaid);
+        }
+    }
+
+    pub fn has_boost(&self, id: AdjustmentId) -> bool {
+        self.boosts.iter().any(|(known, ..)| *known == id)
+    }
+
+    /// Time goes by: refill, and every roll that is passed over.
+    fn pass_evenly(&mut self, from: u64, to: u64) {
+        if let Some((amount, per_ms, burst)) = self.pace() {
+            let refilled = self.level + i128::from(to - from) * amount;
+            self.level = refilled.min(burst * per_ms);
         }
         while let Some((_, end)) = self.epoch
             && end <= to
@@ -174,6 +292,7 @@ impl Balance {
         self.epoch = Some((at, epoch_at(calendar, at).1));
         self.carried_in = carry;
         self.earlier_repaid = 0;
+        self.boosts.retain(|(.., until)| *until > at);
         let repaid = self.owed().min(self.room().max(0));
         self.repay(repaid);
         before == (self.carried_in, self.free(), self.owed()) && self.owed() == 0
@@ -188,11 +307,12 @@ impl Balance {
             both
         };
         match self.rule.clone() {
-            Some(Rule::Bucket { per_ms, burst, .. }) => {
+            Some(Rule::Bucket { per_ms, .. }) => {
+                let burst = self.pace().map_or(0, |(.., burst)| burst);
                 // The very first rule begins full, and so does one after a rule without bounds or after none;
                 // another successor opens with what was carried, and debt stays.
                 let full = matches!(old, None | Some(Rule::Unlimited { .. }));
-                let opens = if full { i128::from(burst) } else { free.min(i128::from(burst)) };
+                let opens = if full { burst } else { free.min(burst) };
                 let opens = opens - owed;
                 self.bucket_debt = 0;
                 self.level = opens * i128::from(per_ms);
@@ -239,8 +359,8 @@ impl Balance {
         usage.0 -= held;
         usage.1 += used;
         match self.rule.clone() {
-            Some(Rule::Bucket { per_ms, burst, .. }) => {
-                let full = i128::from(burst) * i128::from(per_ms);
+            Some(Rule::Bucket { per_ms, .. }) => {
+                let full = self.pace().map_or(0, |(_, per_ms, burst)| burst * per_ms);
                 // Of an earlier incarnation only debt is repaid.
                 let back = if epoch == self.key() { held - used } else { (held - used).min(owed) };
                 self.level = (self.level + back * i128::from(per_ms)).min(full.max(self.level));
@@ -276,9 +396,13 @@ impl Balance {
         self.held_in_all = self.usage.values().map(|(held, _)| held).sum();
         self.available = self.free();
         self.debt = self.owed();
-        self.gives = match &self.rule {
-            Some(Rule::Bucket { burst, .. }) => i128::from(*burst),
-            _ => self.total().unwrap_or(0) + self.carried_in,
+        self.gives = self.pace().map_or(self.given_in_all(), |(.., burst)| burst).max(0);
+        self.most_ever = match &self.rule {
+            Some(Rule::Bucket { .. }) => self.gives,
+            Some(Rule::Period { carry_over, .. }) => {
+                (self.total().unwrap_or(0) + i128::from(*carry_over)).max(self.gives)
+            }
+            _ => self.total().unwrap_or(0).max(self.gives),
         };
     }
 }

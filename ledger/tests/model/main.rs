@@ -5,6 +5,7 @@
 //! `HOLDFAST_MODEL_SEEDS=N` runs seeds 0 to N−1, `HOLDFAST_MODEL_SEED=S` only that one.
 #![allow(clippy::unwrap_used)]
 
+mod adjust;
 mod cases;
 mod compare;
 mod decide;
@@ -59,10 +60,15 @@ fn book_and_model_agree() {
     }
     // A run that never meets a rule does not test it.
     let wanted = [
+        "adjusted",
+        "adjustment conflict",
         "conflict",
         "debt",
+        "destructive",
+        "epoch closed",
         "expired",
         "expiring",
+        "forced",
         "forgotten",
         "frozen",
         "generation mismatch",
@@ -74,6 +80,13 @@ fn book_and_model_agree() {
         "not found",
         "published",
         "released",
+        "rolled back",
+        "shadow admitted",
+        "shadow debt",
+        "shadow degraded",
+        "shadow frozen",
+        "shadow rejected",
+        "shadow undecided",
         "settled",
         "settled with debt",
         "spent",
@@ -86,6 +99,20 @@ fn book_and_model_agree() {
     ];
     let missed: Vec<_> = wanted.iter().filter(|word| !seen.contains(*word)).collect();
     assert!(!whole || missed.is_empty(), "no script met: {missed:?}");
+}
+
+/// A shadow limit never changes the flow of enforced ones, whatever is admitted, owed or breached in shadow.
+#[test]
+fn the_shadow_lane_leaves_no_trace_in_the_enforced_one() {
+    let mut in_shadow = 0;
+    for seed in 0..80 {
+        let script = Script::generate(seed);
+        match drive::shadow_leaves_no_trace(&script) {
+            Ok(found) => in_shadow += found,
+            Err(difference) => panic!("{}", shrink::report(seed, &script, &difference)),
+        }
+    }
+    assert!(in_shadow > 100, "only {in_shadow} reservations were in the shadow lane");
 }
 
 /// The model keeps the equation by itself, so that what it says of the book's is worth something.

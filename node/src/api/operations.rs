@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::Command;
 use holdfast_ledger::command::Unfreeze;
 use holdfast_ledger::record::Header;
+use holdfast_ledger::{Adjust, Command};
+use holdfast_proto::adjust::encode_adjusted;
 use holdfast_proto::answers::encode_unfrozen;
 use holdfast_proto::queries::encode_audit;
 use holdfast_proto::{Failure, v1};
@@ -30,6 +31,13 @@ impl v1::operations_server::Operations for OperationsService {
     ) -> Result<Response<v1::UnfreezeResponse>, Status> {
         self.cx.answer(self.propose_unfreeze(request).await)
     }
+
+    async fn adjust(
+        &self,
+        request: Request<v1::AdjustRequest>,
+    ) -> Result<Response<v1::AdjustResponse>, Status> {
+        self.cx.answer(self.propose_adjust(request).await)
+    }
 }
 
 impl OperationsService {
@@ -54,5 +62,15 @@ impl OperationsService {
         let unfreeze = Unfreeze::try_from(request.get_ref())?;
         let (answer, revision) = self.cx.propose_one(Command::Unfreeze(unfreeze), at).await?;
         encode_unfrozen(&answer, revision)
+    }
+
+    async fn propose_adjust(
+        &self,
+        request: Request<v1::AdjustRequest>,
+    ) -> Result<v1::AdjustResponse, Failure> {
+        let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
+        let adjust = Adjust::try_from(request.get_ref())?;
+        let (answer, revision) = self.cx.propose_one(Command::Adjust(Box::new(adjust)), at).await?;
+        encode_adjusted(&answer, revision)
     }
 }

@@ -1,11 +1,13 @@
 //! Events.
 
 use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::record::Lane;
 
 use super::lineage::decode_key;
 use super::rule::small;
 use super::text;
 use super::wide::{number, wide};
+use crate::adjust;
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::log::{decode_id, encode_id};
 use crate::v1;
@@ -42,7 +44,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
         }),
         EventKind::Indebted { lineage, reservation } => Wire::Indebted(v1::EventIndebted {
             lineage: Some(lineage.as_ref().into()),
-            reservation: encode_id(*reservation),
+            reservation: reservation.map(encode_id).unwrap_or_default(),
         }),
         EventKind::Repaid { lineage } => {
             Wire::Repaid(v1::EventRepaid { lineage: Some(lineage.as_ref().into()) })
@@ -51,7 +53,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
             lineage: Some(lineage.as_ref().into()),
             amount: wide(*amount),
         }),
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             Wire::Breached(v1::EventBreached {
                 reservation: encode_id(*reservation),
                 tenant: text(tenant.as_str()),
@@ -60,6 +62,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
                 limit: limit.as_ref().map(|limit| text(limit.as_str())),
                 frozen: frozen.number(),
                 user: user.as_ref().map(|user| text(user.as_str())),
+                shadow: *lane == Lane::Shadow,
             })
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => Wire::Unfrozen(v1::EventUnfrozen {
@@ -69,10 +72,22 @@ fn encode_kind(kind: &EventKind) -> Wire {
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
-        EventKind::PlanPublished { generation, actor } => Wire::PlanPublished(v1::EventPlanPublished {
-            generation: *generation,
-            actor: text(actor.as_str()),
-        }),
+        EventKind::Adjusted(receipt) => Wire::Adjusted(adjust::encode_stored(receipt, 0)),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            Wire::PlanPublished(v1::EventPlanPublished {
+                generation: *generation,
+                actor: text(actor.as_str()),
+                forced: *forced,
+            })
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            Wire::RolledBack(v1::EventRolledBack {
+                generation: *generation,
+                restored: *restored,
+                first: *first,
+                actor: text(actor.as_str()),
+            })
+        }
         EventKind::TenantSet { generation, tenant, actor } => Wire::TenantSet(v1::EventTenantSet {
             generation: *generation,
             tenant: text(tenant.as_str()),
@@ -91,7 +106,10 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
         },
         Wire::Indebted(wire) => EventKind::Indebted {
             lineage: decode_key("lineage", wire.lineage).in_field("indebted")?,
-            reservation: decode_id("indebted.reservation", &wire.reservation)?,
+            reservation: match wire.reservation.is_empty() {
+                true => None,
+                false => Some(decode_id("indebted.reservation", &wire.reservation)?),
+            },
         },
         Wire::Repaid(wire) => {
             EventKind::Repaid { lineage: decode_key("lineage", wire.lineage).in_field("repaid")? }
@@ -104,6 +122,7 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             reservation: decode_id("breached.reservation", &wire.reservation)?,
             tenant: name("breached.tenant", &wire.tenant)?,
             route: name("breached.route", &wire.route)?,
+            lane: if wire.shadow { Lane::Shadow } else { Lane::Enforced },
             unit: word("breached.unit", wire.unit)?,
             limit: optional_name("breached.limit", wire.limit.as_deref())?,
             frozen: word("breached.frozen", wire.frozen)?,
@@ -116,9 +135,19 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             actor: name("unfrozen.actor", &wire.actor)?,
             reason: wire.reason,
         },
+        Wire::Adjusted(wire) => {
+            EventKind::Adjusted(adjust::decode_stored(wire).in_field("adjusted")?.receipt)
+        }
         Wire::PlanPublished(wire) => EventKind::PlanPublished {
             generation: wire.generation,
+            forced: wire.forced,
             actor: name("plan_published.actor", &wire.actor)?,
+        },
+        Wire::RolledBack(wire) => EventKind::RolledBack {
+            generation: wire.generation,
+            restored: wire.restored,
+            first: wire.first,
+            actor: name("rolled_back.actor", &wire.actor)?,
         },
         Wire::TenantSet(wire) => EventKind::TenantSet {
             generation: wire.generation,

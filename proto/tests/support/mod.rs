@@ -4,20 +4,23 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
 use holdfast_ledger::answer::{Answer, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
-    Unfreeze,
+    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
+    Start, Unfreeze,
 };
-use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
+use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
-use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
+use holdfast_ledger::query::{PublishedPlan, QuotaLine, RolledBack, TenantVersion};
 use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
     LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
-use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
+use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision, Undecided};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,6 +39,9 @@ pub const TIERS: [Tier; 3] = [Tier::Normal, Tier::DegradedLight, Tier::DegradedH
 pub const LEVELS: [Level; 3] = [Level::Global, Level::Tenant, Level::User];
 pub const REASONS: [Reason; 5] =
     [Reason::Frozen, Reason::NeverFits, Reason::Debt, Reason::Held, Reason::Spent];
+
+pub const UNDECIDED: [Undecided; 4] =
+    [Undecided::ReservationMax, Undecided::LegsMax, Undecided::AccountsMax, Undecided::EpochBounds];
 
 /// A document that parses.
 pub const PLAN: &str = include_str!("../../../scripts/plans/three-level.yaml");
@@ -165,6 +171,7 @@ impl Random {
     pub fn publish(&mut self) -> PublishPlan {
         PublishPlan {
             expected_generation: self.maybe(Random::number),
+            force: self.flip(),
             document: PLAN.into(),
             plan: Arc::new(Plan::parse(PLAN).unwrap()),
             actor: self.name(),
@@ -190,14 +197,84 @@ impl Random {
         }
     }
 
+    /// The key of an enforced lineage.
+    pub fn enforced_key(&mut self) -> LineageKey {
+        LineageKey { lane: Lane::Enforced, ..self.lineage_key() }
+    }
+
+    pub fn adjustment_id(&mut self) -> AdjustmentId {
+        AdjustmentId(self.id().0)
+    }
+
+    pub fn adjust(&mut self) -> Adjust {
+        let what = match self.0.random_range(0..7) {
+            0 => Adjustment::Grant(self.number()),
+            1 => Adjustment::Take(self.number()),
+            2 => Adjustment::Charge(self.number()),
+            3 => Adjustment::Correct(self.number()),
+            4 => Adjustment::SetUsed(self.number()),
+            5 => Adjustment::Boost { amount: self.number(), until_ms: self.number() },
+            _ => Adjustment::EndBoost { boost: self.adjustment_id() },
+        };
+        Adjust {
+            id: self.adjustment_id(),
+            lineage: Arc::new(self.enforced_key()),
+            epoch_start_ms: self.maybe(Random::number),
+            what,
+            actor: self.name(),
+            reason: format!("because {}", self.text()),
+        }
+    }
+
+    pub fn standing(&mut self) -> Standing {
+        Standing {
+            used: self.number(),
+            held: self.number(),
+            limit_amount: self.maybe(Random::number),
+            remaining: self.maybe(Random::number),
+            debt: self.number(),
+        }
+    }
+
+    pub fn adjustment_receipt(&mut self) -> Arc<AdjustmentReceipt> {
+        Arc::new(AdjustmentReceipt {
+            command: self.adjust(),
+            unit: self.unit(),
+            at_ms: self.number(),
+            revision: self.number(),
+            generation: self.number(),
+            epoch_start_ms: self.maybe(Random::number),
+            before: self.standing(),
+            after: self.standing(),
+        })
+    }
+
+    fn operated(&mut self) -> Option<Box<Operated>> {
+        let operated = Operated {
+            net: self.signed(),
+            boosts: self.list(2, |random| Boost {
+                id: random.adjustment_id(),
+                amount: random.number(),
+                until_ms: random.number(),
+            }),
+        };
+        (operated != Operated::default()).then(|| Box::new(operated))
+    }
+
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..11) {
+        match self.0.random_range(0..13) {
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
             3 => Command::Tick,
-            4 => Command::RaiseRules { rules_version: self.0.random() },
+            4 => Command::RollBack(RollBack {
+                to: self.number(),
+                expected_generation: self.maybe(Random::number),
+                actor: self.name(),
+            }),
+            5 => Command::RaiseRules { rules_version: self.0.random() },
+            6 => Command::Adjust(Box::new(self.adjust())),
             _ => self.batched(),
         }
     }
@@ -257,6 +334,15 @@ impl Random {
             ended_at_ms: self.maybe(Random::number),
             ended_revision: self.maybe(Random::number),
             debt: self.amounts(),
+            shadow: self.maybe(Random::shadow_decision).map(Arc::new),
+        }
+    }
+
+    pub fn shadow_decision(&mut self) -> ShadowDecision {
+        match self.0.random_range(0..3) {
+            0 => ShadowDecision::Admitted { tier: self.one_of(&TIERS) },
+            1 => ShadowDecision::Rejected(self.rejection()),
+            _ => ShadowDecision::Undecided(self.one_of(&UNDECIDED)),
         }
     }
 
@@ -290,7 +376,7 @@ impl Random {
     }
 
     pub fn refusal(&mut self) -> Refusal {
-        match self.0.random_range(0..9) {
+        match self.0.random_range(0..12) {
             0 => Refusal::Invalid { field: "request.amounts.tokens", problem: self.text() },
             1 => Refusal::Conflict { state: self.one_of(&STATES) },
             2 => Refusal::WrongState { state: self.one_of(&STATES) },
@@ -298,8 +384,29 @@ impl Random {
             4 => Refusal::IdTooOld { floor_ms: self.number() },
             5 => Refusal::IdInFuture { latest_ms: self.number() },
             6 => Refusal::GenerationMismatch { generation: self.number() },
-            7 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
+            7 => Refusal::Destructive { losses: vec![self.limit_loss()] },
+            8 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
+            9 => Refusal::AdjustmentConflict,
+            10 => Refusal::EpochClosed { running_start_ms: self.maybe(Random::number) },
             _ => Refusal::Rejected(self.rejection()),
+        }
+    }
+
+    pub fn limit_loss(&mut self) -> LimitLoss {
+        let change = match self.0.random_range(0..5) {
+            0 => LossyChange::Removed,
+            1 => LossyChange::Rescoped,
+            2 => LossyChange::KindChanged,
+            3 => LossyChange::UnitChanged { to: self.unit() },
+            _ => LossyChange::CurrencyChanged,
+        };
+        LimitLoss {
+            limit: self.name(),
+            unit: self.unit(),
+            change,
+            reservations: self.number(),
+            held: self.wide(),
+            debt: self.wide(),
         }
     }
 
@@ -396,15 +503,17 @@ impl Random {
             epoch_end_ms: self.maybe(Random::number),
             current: self.account(),
             debt: self.wide(),
+            debt_generation: self.number(),
             carried_in: self.wide(),
             earlier_repaid: self.wide(),
-            past_used: self.wide(),
+            past_used: self.signed(),
             past_debt: self.signed(),
             crossed: self.0.random(),
             archived_debt: self.signed(),
-            archived_used: self.wide(),
+            archived_used: self.signed(),
             legs: self.0.random(),
             drop_at_ms: self.maybe(Random::number),
+            operated: self.operated(),
         }
     }
 
@@ -435,6 +544,7 @@ impl Random {
             operation: self.maybe(Random::name),
             started_at_ms: self.number(),
             unknown_at_ms: self.number(),
+            shadow: self.maybe(Random::shadow_decision).map(Arc::new),
             ended: self.maybe(|random| {
                 Box::new(Ended {
                     at_ms: random.number(),
@@ -449,20 +559,21 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..8) {
+        match self.0.random_range(0..10) {
             0 => EventKind::Crossed {
                 lineage,
                 epoch_start_ms: self.maybe(Random::number),
                 percent: self.0.random(),
                 tier: self.one_of(&TIERS),
             },
-            1 => EventKind::Indebted { lineage, reservation: self.id() },
+            1 => EventKind::Indebted { lineage, reservation: self.maybe(Random::id) },
             2 => EventKind::Repaid { lineage },
             3 => EventKind::Forgiven { lineage, amount: self.wide() },
             4 => EventKind::Breached {
                 reservation: self.id(),
                 tenant: self.name(),
                 route: self.name(),
+                lane: self.one_of(&[Lane::Enforced, Lane::Shadow]),
                 unit: self.unit(),
                 limit: self.maybe(Random::name),
                 frozen: self.one_of(&LEVELS),
@@ -475,7 +586,18 @@ impl Random {
                 actor: self.name(),
                 reason: self.text(),
             },
-            6 => EventKind::PlanPublished { generation: self.number(), actor: self.name() },
+            6 => EventKind::PlanPublished {
+                generation: self.number(),
+                forced: self.flip(),
+                actor: self.name(),
+            },
+            7 => EventKind::RolledBack {
+                generation: self.number(),
+                restored: self.number(),
+                first: self.number(),
+                actor: self.name(),
+            },
+            8 => EventKind::Adjusted(self.adjustment_receipt()),
             _ => EventKind::TenantSet { generation: self.number(), tenant: self.name(), actor: self.name() },
         }
     }
@@ -489,6 +611,7 @@ impl Random {
             route: self.maybe(Random::name),
             model: self.maybe(Random::name),
             region: self.maybe(Random::name),
+            lane: self.one_of(&[Lane::Enforced, Lane::Shadow]),
             used: self.number(),
             held: self.number(),
             limit_amount: self.maybe(Random::number),
@@ -507,7 +630,7 @@ impl Random {
     /// Any row of a snapshot.
     pub fn record(&mut self) -> Record {
         let slot = self.0.random();
-        match self.0.random_range(0..10) {
+        match self.0.random_range(0..13) {
             0 => Record::Header(Header {
                 index: self.number(),
                 term: self.number(),
@@ -526,6 +649,8 @@ impl Random {
                 plan: Arc::new(Plan::parse(PLAN).unwrap()),
                 published_at_ms: self.number(),
                 actor: self.name(),
+                roll_back: self
+                    .maybe(|random| RolledBack { restored: random.number(), first: random.number().max(1) }),
             }),
             2 => Record::Tenant(TenantVersion {
                 tenant: self.name(),
@@ -558,6 +683,25 @@ impl Random {
                 at_ms: self.number(),
                 reservation: self.id(),
             }),
+            9 => Record::Shadow(ShadowCounts {
+                route: self.name(),
+                since_ms: self.number(),
+                admitted: [self.number(), self.number(), self.number()],
+                rejected: self.list(3, |random| (random.name(), random.number())).into_iter().collect(),
+                undecided: self.number(),
+            }),
+            10 => Record::Adjustment(AdjustmentRow {
+                receipt: self.adjustment_receipt(),
+                forget_at_ms: self.number(),
+            }),
+            11 => Record::Statement(Arc::new(Statement {
+                lineage: Arc::new(self.lineage_key()),
+                unit: self.unit(),
+                generation: self.number(),
+                epoch_start_ms: self.maybe(Random::number),
+                columns: self.columns(),
+                at_ms: self.number(),
+            })),
             _ => Record::Event(Arc::new(Event {
                 sequence: self.number(),
                 at_ms: self.number(),

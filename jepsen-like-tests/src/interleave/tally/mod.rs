@@ -137,6 +137,10 @@ impl Tally {
                     });
                 }
             }
+            // No world sends these.
+            Command::RollBack(_) | Command::Adjust(_) => {
+                self.find(Kind::Lifecycle, || format!("nobody sent {command:?}"));
+            }
             Command::Tick | Command::RaiseRules { .. } | Command::UnreadablePlan(_) => {}
         }
     }

@@ -3,6 +3,7 @@
 use holdfast_ledger::answer::State;
 use holdfast_ledger::plan::Level;
 use holdfast_ledger::query::{AuditReport, QuotaLine};
+use holdfast_ledger::record::Lane;
 use holdfast_ledger::{Book, Unit};
 
 use super::lineages::Lineage;
@@ -29,7 +30,7 @@ impl Tally {
                 }
             }
         };
-        compare(&book.quota_global(clock_ms), None, None);
+        compare(&book.quota_global(Lane::Enforced, clock_ms), None, None);
         for (tenant, tenant_id) in TENANT_IDS.iter().enumerate() {
             for (user, user_id) in USER_IDS.iter().enumerate() {
                 compare(&book.quota(tenant_id, Some(user_id), clock_ms), Some(tenant), Some(user));

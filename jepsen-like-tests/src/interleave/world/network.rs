@@ -289,6 +289,8 @@ pub fn words(command: &Command) -> String {
         Command::Unfreeze(unfreeze) => {
             format!("unfreeze {}/{:?} on {}", unfreeze.tenant, unfreeze.user, unfreeze.route)
         }
+        Command::RollBack(roll_back) => format!("roll back to generation {}", roll_back.to),
+        Command::Adjust(adjust) => format!("adjust {}: {:?}", adjust.lineage, adjust.what),
         Command::Tick => "tick".to_owned(),
         Command::RaiseRules { rules_version } => format!("raise rules to {rules_version}"),
     }

@@ -271,6 +271,7 @@ impl World<'_> {
             document: Arc::clone(&publishable.document),
             plan: Arc::clone(&publishable.plan),
             actor: named("operator"),
+            force: true,
         })
     }
 

@@ -46,6 +46,7 @@ impl Lineage {
             epoch_end_ms: None,
             current: account,
             debt: 0,
+            debt_generation: 0,
             carried_in: 0,
             earlier_repaid: 0,
             past_used: 0,
@@ -55,6 +56,7 @@ impl Lineage {
             archived_used: 0,
             legs: 0,
             drop_at_ms: None,
+            operated: None,
         };
         lineage.start(terms.rule, at_ms, calendars, sink)?;
         Ok(lineage)
@@ -86,11 +88,12 @@ impl Lineage {
     /// What a fresh account is given.
     fn grant(&mut self, sink: &mut Sink) {
         let amount = match self.rule {
-            Some(Rule::Bucket { burst, .. }) => u128::from(burst),
-            Some(Rule::Period { limit, .. }) | Some(Rule::Concurrency { limit }) => u128::from(limit),
             // An unlimited rule pays every debt and holds nothing.
             Some(Rule::Unlimited { .. }) => self.debt,
-            None => 0,
+            _ => match self.bucket() {
+                Some(bucket) => u128::from(bucket.burst),
+                None => self.limit().unwrap_or(0),
+            },
         };
         self.credit(amount, Source::Grant, sink);
     }
@@ -142,9 +145,9 @@ impl Lineage {
     fn succeed(&mut self, rule: Rule, change: &Change, sink: &mut Sink) {
         let was_unlimited = self.is_unlimited();
         self.rule = Some(rule);
-        let takes = match &self.rule {
-            Some(Rule::Bucket { burst, .. }) => u128::from(*burst),
-            _ => self.target().unwrap_or(0),
+        let takes = match self.bucket() {
+            Some(bucket) => u128::from(bucket.burst),
+            None => self.target().unwrap_or(0),
         };
         let carried = self.current.columns.available.min(takes);
         self.retire_available(carried);
