@@ -6,9 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use holdfast_ledger::command::{Command, EntryHeader, EpochBounds};
+use holdfast_ledger::event::EventKind;
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Calendar;
-use holdfast_ledger::{Answer, Book, Effect, Refusal, ReservationId};
+use holdfast_ledger::record::Lane;
+use holdfast_ledger::{Answer, Book, Effect, QuotaLine, Refusal, ReservationId};
 
 use crate::compare::{compare_answer, compare_drains, compare_quotas, compare_shadow, sketch_of};
 use crate::epochs::{BEGIN_MS, bounds_until};
@@ -26,6 +28,7 @@ pub struct Difference {
 /// What a run that found no difference came to.
 pub struct Outcome {
     pub model: Model,
+    pub book: Book,
     /// What the book answered, step by step; steps that had nothing to ask are left out.
     pub answers: Vec<Answer>,
 }
@@ -59,7 +62,7 @@ pub fn run_without(
             from = to;
         }
         run.model.check_windows().map_err(|text| Difference { step: at, text })?;
-        Ok(Outcome { model: run.model, answers: run.answers })
+        Ok(Outcome { model: run.model, book: run.book, answers: run.answers })
     }));
     ran.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -295,23 +298,63 @@ fn reservation_of(command: &Command) -> Option<ReservationId> {
     }
 }
 
-/// Whether the enforced lane answers the same when nothing is ever asked of the shadow lane. Gives how many
-/// reservations the shadow lane had.
+/// Whether the enforced lane answers the same when nothing is ever asked of the shadow lane, ends with the same
+/// quotas, and has told the same. Gives how many reservations the shadow lane had.
 pub fn shadow_leaves_no_trace(script: &Script) -> Result<usize, Difference> {
-    let whole = run(script, None)?.answers;
-    let in_shadow = |answer: &Answer| match answer {
-        Answer::Reservation(receipt) => receipt.shadow.is_some().then_some(receipt.id),
+    leaves_no_trace(script, Lane::Shadow)
+}
+
+/// The same of any lane: that of the enforced one leaves a trace.
+pub fn leaves_no_trace(script: &Script, lane: Lane) -> Result<usize, Difference> {
+    let Outcome { answers: whole, book: with, .. } = run(script, None)?;
+    let in_lane = |answer: &Answer| match answer {
+        Answer::Reservation(receipt) => (receipt.lane() == lane).then_some(receipt.id),
         _ => None,
     };
-    let shadow: BTreeSet<ReservationId> = whole.iter().filter_map(in_shadow).collect();
-    let alone = run_without(script, None, &shadow)?.answers;
+    let left_out: BTreeSet<ReservationId> = whole.iter().filter_map(in_lane).collect();
+    let Outcome { answers: alone, book: without, .. } = run_without(script, None, &left_out)?;
     for (step, (whole, alone)) in whole.iter().zip(&alone).enumerate() {
         if whole != alone && !matches!(alone, Answer::Ticked { .. }) {
-            let text = format!("with the shadow lane: {whole:#?}\nand without: {alone:#?}");
+            let text = format!("with the lane: {whole:#?}\nand without: {alone:#?}");
             return Err(Difference { step, text });
         }
     }
-    Ok(shadow.len())
+    let last = |text: String| Difference { step: script.steps.len() - 1, text };
+    let (lines, lines_alone) = (enforced_quotas(&with), enforced_quotas(&without));
+    if lines != lines_alone {
+        return Err(last(format!("with the lane: {lines:#?}\nand without: {lines_alone:#?}")));
+    }
+    let (told, told_alone) = (enforced_events(&with), enforced_events(&without));
+    if told != told_alone {
+        return Err(last(format!("with the lane: {told:#?}\nand without: {told_alone:#?}")));
+    }
+    Ok(left_out.len())
+}
+
+fn enforced_quotas(book: &Book) -> Vec<QuotaLine> {
+    let at_ms = book.clock_ms() + 4_321;
+    let mut lines = book.quota_global(Lane::Enforced, at_ms);
+    for tenant in ["t0", "t1"].map(|tenant| tenant.parse().unwrap()) {
+        for user in [None, Some("u0"), Some("u1")] {
+            let user = user.map(|user| user.parse().unwrap());
+            lines.extend(book.quota(&tenant, user.as_ref(), at_ms));
+        }
+    }
+    lines
+}
+
+/// What happened in the enforced lane and when. Numbers are dense over both lanes, and so are left out.
+fn enforced_events(book: &Book) -> Vec<(u64, u64, EventKind)> {
+    let is_enforced = |kind: &EventKind| match kind {
+        EventKind::Crossed { lineage, .. }
+        | EventKind::Indebted { lineage, .. }
+        | EventKind::Repaid { lineage }
+        | EventKind::Forgiven { lineage, .. } => lineage.lane == Lane::Enforced,
+        EventKind::Breached { lane, .. } => *lane == Lane::Enforced,
+        _ => true,
+    };
+    let enforced = book.events_from(0).filter(|event| is_enforced(&event.kind));
+    enforced.map(|event| (event.at_ms, event.revision, event.kind.clone())).collect()
 }
 
 fn check_preview(previewed: Option<&Refusal>, answer: &Answer) -> Result<(), String> {

@@ -25,6 +25,7 @@ mod windows;
 
 use std::collections::BTreeSet;
 
+use holdfast_ledger::record::Lane;
 use holdfast_ledger::{Answer, Refusal};
 
 use script::Script;
@@ -113,6 +114,18 @@ fn the_shadow_lane_leaves_no_trace_in_the_enforced_one() {
         }
     }
     assert!(in_shadow > 100, "only {in_shadow} reservations were in the shadow lane");
+}
+
+/// The same comparison over the enforced lane finds its trace.
+#[test]
+fn the_enforced_lane_leaves_its_trace() {
+    let found: Vec<_> = (0..20)
+        .filter_map(|seed| drive::leaves_no_trace(&Script::generate(seed), Lane::Enforced).err())
+        .collect();
+    // Answers, quotas, events.
+    for what in ["with the lane: Refused", "with the lane: [\n    QuotaLine", "with the lane: [\n    ("] {
+        assert!(found.iter().any(|difference| difference.text.starts_with(what)), "no {what:?} differs");
+    }
 }
 
 /// The model keeps the equation by itself, so that what it says of the book's is worth something.
