@@ -113,7 +113,7 @@ fn show(report: &Report, seed: u64) {
     println!("  {:<22}{:>12}", "fairness", "not in this build");
     let unknown = &report.unknown_ms;
     println!(
-        "  {} outcomes were unknown for a while: p50 {} ms, p99 {} ms, max {} ms of the worlds' time",
+        "  {} outcomes were unknown for a while: p50 {} ms, p99 {} ms, max {} ms of the worlds' time, which jumps by up to a day",
         unknown.len(),
         unknown.value_at_quantile(0.5),
         unknown.value_at_quantile(0.99),
