@@ -20,6 +20,7 @@ mod publish;
 mod rows;
 mod script;
 mod shrink;
+mod statements;
 mod verdict;
 mod windows;
 
@@ -64,6 +65,7 @@ fn book_and_model_agree() {
         "adjustment conflict",
         "conflict",
         "debt",
+        "ended epoch",
         "epoch closed",
         "expired",
         "expiring",
