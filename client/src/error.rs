@@ -83,6 +83,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::ReportUnknown(command) => Some(command.id),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
+        | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::Unfreeze(_)
         | Command::Adjust(_)

@@ -6,8 +6,10 @@ use smallvec::SmallVec;
 
 use crate::adjust::AdjustmentReceipt;
 use crate::ids::{LimitId, OperationId, ReservationId};
+use crate::loss::LimitLoss;
 use crate::plan::Level;
-use crate::record::{Leg, Subject};
+use crate::record::{Lane, Leg, Subject};
+use crate::shadow::ShadowDecision;
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -90,6 +92,16 @@ pub struct Receipt {
     pub ended_revision: Option<u64>,
     /// Debt of its lineages that remained right after it was settled, per unit, the largest of each unit.
     pub debt: Amounts,
+    /// What the shadow lane decided of it; `None`: it is in the enforced lane. `tier`, which a gateway acts on,
+    /// is NORMAL in the shadow lane.
+    pub shadow: Option<Arc<ShadowDecision>>,
+}
+
+impl Receipt {
+    /// The lane that it was admitted in, where it settles too.
+    pub fn lane(&self) -> Lane {
+        if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }
+    }
 }
 
 /// What a receipt says of where its amounts are held. It never changes.
@@ -238,6 +250,11 @@ pub enum Refusal {
     GenerationMismatch {
         /// The one in force.
         generation: u64,
+    },
+    /// The plan would destroy what is held on limits or owed to them, and was not forced to (or cannot be).
+    Destructive {
+        /// What it would do, by limit id.
+        losses: Vec<LimitLoss>,
     },
     /// The same adjustment id with other content.
     AdjustmentConflict,

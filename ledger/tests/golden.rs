@@ -72,8 +72,8 @@ fn scripts_give_the_answers_that_stand_in_them() {
 fn every_command_refusal_and_reason_appears_in_some_script() {
     let all: String = scripts().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = [
-        "reserve", "start", "settle", "release", "renew", "unknown", "plan", "tenant", "unfreeze", "adjust",
-        "tick", "rules",
+        "reserve", "start", "settle", "release", "renew", "unknown", "plan", "rollback", "tenant",
+        "unfreeze", "adjust", "tick", "rules",
     ];
     let answers = [
         "invalid",
@@ -83,6 +83,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "id too old",
         "id in future",
         "generation mismatch",
+        "destructive",
         "epoch closed",
         "overloaded",
         "rejected: frozen",
@@ -100,6 +101,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "unfrozen",
         "adjusted",
         "published",
+        "rolled back",
         "tenant set",
     ];
     let lines: Vec<&str> = all.lines().collect();

@@ -79,6 +79,7 @@ fn receipt() -> Answer {
         ended_at_ms: None,
         ended_revision: None,
         debt: Amounts::NONE,
+        shadow: None,
     };
     Answer::Reservation(receipt.into())
 }

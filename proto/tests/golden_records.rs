@@ -14,6 +14,7 @@ use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
     LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
+use holdfast_ledger::shadow::ShadowCounts;
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use holdfast_proto::records::{decode_record, encode_record};
 
@@ -93,6 +94,7 @@ fn lineage(rule: Rule) -> Record {
         epoch_end_ms: Some(5),
         current: account(),
         debt: 6,
+        debt_generation: 0,
         carried_in: 7,
         earlier_repaid: 8,
         past_used: 9,
@@ -138,6 +140,7 @@ fn plan() {
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         published_at_ms: 2,
         actor: "ops".parse().unwrap(),
+        roll_back: None,
     };
     let mut buffer = Vec::new();
     encode_record(&Record::Plan(plan.clone()), &mut buffer);
@@ -219,6 +222,7 @@ fn reservation() {
         operation: Some("op-1".parse().unwrap()),
         started_at_ms: 6,
         unknown_at_ms: 7,
+        shadow: None,
         ended: Some(Box::new(Ended {
             at_ms: 8,
             revision: 9,
@@ -308,6 +312,18 @@ fn statement() {
 }
 
 #[test]
+fn shadow_counts() {
+    let counts = ShadowCounts {
+        route: "chat".parse().unwrap(),
+        since_ms: 5,
+        admitted: [1, 2, 3],
+        rejected: [("l".parse().unwrap(), 7)].into(),
+        undecided: 4,
+    };
+    check(Record::Shadow(counts), "a201160a046368617410051a0301020322050a016c10072804");
+}
+
+#[test]
 fn events() {
     let lineage = Arc::new(LineageKey { lane: Lane::Enforced, ..key() });
     let event = |kind| Record::Event(Arc::new(Event { sequence: 1, at_ms: 2, revision: 3, kind }));
@@ -345,6 +361,7 @@ fn events() {
         reservation: ID,
         tenant: "acme".parse().unwrap(),
         route: "chat".parse().unwrap(),
+        lane: Lane::Enforced,
         unit: Unit::Micros,
         limit: Some("money".parse().unwrap()),
         frozen: Level::Tenant,
@@ -362,8 +379,11 @@ fn events() {
         reason: "why".into(),
     };
     check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
-    let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+    let published = EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
     check(event(published), "520f0801100218035207080412036f7073");
+    let rolled_back =
+        EventKind::RolledBack { generation: 5, restored: 1, first: 2, actor: "ops".parse().unwrap() };
+    check(event(rolled_back), "5214080110021803a2010b08051001180222036f7073");
     let set = EventKind::TenantSet {
         generation: 5,
         tenant: "acme".parse().unwrap(),

@@ -13,8 +13,10 @@ mod release;
 mod renew;
 mod report_unknown;
 pub(crate) mod reserve;
+mod roll_back;
 mod set_tenant;
 mod settle;
+mod shadow;
 mod start;
 mod tick;
 mod trim;
@@ -31,6 +33,7 @@ impl Book {
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
             Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
+            Command::RollBack(roll_back) => self.apply_roll_back(roll_back),
             Command::SetTenant(set) => self.apply_set_tenant(set),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
             Command::Adjust(adjust) => self.apply_adjust(adjust),

@@ -9,7 +9,8 @@ use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
 use crate::ids::{OperationId, ReservationId, UserId};
-use crate::record::{Account, Ended, Leg, ReservationRow, Subject, Tombstone};
+use crate::record::{Account, Ended, Lane, Leg, ReservationRow, Subject, Tombstone};
+use crate::shadow::ShadowDecision;
 use crate::unit::Amounts;
 
 /// A reservation in the book: its record, but for the subject and the legs, which it shares with its receipts.
@@ -31,6 +32,7 @@ pub(crate) struct Kept {
     pub(crate) operation: Option<OperationId>,
     pub(crate) started_at_ms: u64,
     pub(crate) unknown_at_ms: u64,
+    pub(crate) shadow: Option<Arc<ShadowDecision>>,
     pub(crate) ended: Option<Box<Ended>>,
 }
 
@@ -52,6 +54,7 @@ impl Kept {
             operation: record.operation,
             started_at_ms: record.started_at_ms,
             unknown_at_ms: record.unknown_at_ms,
+            shadow: record.shadow,
             ended: record.ended,
         }
     }
@@ -77,6 +80,7 @@ impl Kept {
             operation: self.operation.clone(),
             started_at_ms: self.started_at_ms,
             unknown_at_ms: self.unknown_at_ms,
+            shadow: self.shadow.clone(),
             ended: self.ended.clone(),
         }
     }
@@ -101,7 +105,13 @@ impl Kept {
             ended_at_ms: ended.map(|ended| ended.at_ms),
             ended_revision: ended.map(|ended| ended.revision),
             debt: ended.map(|ended| ended.debt).unwrap_or_default(),
+            shadow: self.shadow.clone(),
         }
+    }
+
+    /// The lane that it was admitted in.
+    pub(crate) fn lane(&self) -> Lane {
+        if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }
     }
 
     /// The state at an instant, whether or not a timer has come first.
@@ -171,6 +181,29 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     }
 }
 
+fn write_decision(decision: &ShadowDecision, out: &mut RowBytes) {
+    match decision {
+        ShadowDecision::Admitted { tier } => {
+            out.put_u8(1);
+            out.put_u8(*tier as u8);
+        }
+        ShadowDecision::Rejected(rejection) => {
+            out.put_u8(2);
+            out.put_u64(rejection.generation);
+            out.put_text(rejection.limit.as_str());
+            out.put_u8(rejection.level as u8);
+            out.put_u8(rejection.unit as u8);
+            out.put_u8(rejection.reason as u8);
+            out.put_option(rejection.reset_at_ms);
+            out.put_option(rejection.retry_after_ms);
+        }
+        ShadowDecision::Undecided(why) => {
+            out.put_u8(3);
+            out.put_u8(*why as u8);
+        }
+    }
+}
+
 impl Row for Kept {
     const TAG: u8 = 3;
 
@@ -192,6 +225,9 @@ impl Row for Kept {
         out.put_text(self.hold.subject.tenant.as_str());
         out.put_optional_text(self.hold.subject.user.as_ref().map(UserId::as_str));
         out.put_text(self.hold.subject.route.as_str());
+        if let Some(decision) = &self.shadow {
+            write_decision(decision, out);
+        }
     }
 
     fn write(&self, out: &mut RowBytes) {

@@ -22,8 +22,9 @@ type Found = BTreeMap<(Arc<LineageKey>, u64), EpochStatement>;
 
 impl Book {
     pub(crate) fn keep_statement(&mut self, statement: Arc<Statement>) {
-        // An account without epochs is never asked for.
-        if statement.epoch_start_ms.is_none() {
+        // An account without epochs is never asked for; nor is one of the shadow lane, which must push out none
+        // of the enforced one.
+        if statement.epoch_start_ms.is_none() || statement.lineage.lane == Lane::Shadow {
             return;
         }
         self.small_sum = self.small_sum.wrapping_add(hash_statement(&statement));

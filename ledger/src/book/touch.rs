@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::book::Book;
 use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
 use crate::book::lineage::Sink;
+use crate::book::{Book, Counted};
 use crate::event::Effect;
 use crate::ids::ReservationId;
 use crate::record::{ClosedAccount, Leg, Lineage};
@@ -43,6 +43,7 @@ impl Book {
             for account in std::mem::take(&mut self.derived.sink.closed) {
                 let slot = self.closed.insert(ClosedAccount { lineage, account });
                 self.derived.add_closed(&self.closed, slot);
+                self.count_account(lineage, Counted::In);
             }
         }
         if !self.derived.sink.statements.is_empty() {
@@ -98,7 +99,7 @@ impl Book {
 
     fn end_leg(&mut self, leg: &Leg, actual: &Amounts, id: ReservationId) -> u128 {
         let row = self.lineages.get_mut(leg.lineage);
-        let unit = row.unit;
+        let (unit, debt_before) = (row.unit, row.debt);
         // Slots are held while the operation runs and never spent.
         let spent = if unit == Unit::Slots { 0 } else { actual.get(unit).unwrap_or(0) };
         self.derived.tally.held_by_legs[unit as usize] -= u128::from(leg.amount);
@@ -108,6 +109,14 @@ impl Book {
         } else {
             self.end_closed_leg(leg, spent, id)
         };
+        if debt > debt_before {
+            // Seldom, and so looked up here.
+            let generation = match self.find(id) {
+                Some(Found::Reservation(slot)) => self.reservations.get(slot).generation,
+                _ => self.header.generation,
+            };
+            self.lineages.get_mut(leg.lineage).note_debt(debt_before, generation);
+        }
         self.put_away(leg.lineage);
         debt
     }

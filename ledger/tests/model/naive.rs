@@ -8,13 +8,13 @@ use holdfast_ledger::command::{Command, Release, Renew, ReportUnknown, Request, 
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
-use crate::decide::{actual_of, hit, key_of, legs_of, reason_rank, tier_of};
+use crate::decide::{actual_of, hit, key_of, lane_of, legs_of, reason_rank, tier_of};
 use crate::lineage::Fact;
 use crate::rows::{Era, Happening, Reservation};
-use crate::verdict::{No, Sketch, Verdict, words_for};
+use crate::verdict::{No, Shadow, Sketch, Verdict, words_for};
 
 /// The model.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Model {
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
     pub units: BTreeMap<LineageKey, Unit>,
+    /// How often the shadow lane decided what, by route.
+    pub shadow: BTreeMap<(RouteName, Shadow), u64>,
     /// Which rules were met, so that a run can say that it met them all.
     pub seen: BTreeSet<&'static str>,
 }
@@ -110,7 +112,8 @@ impl Model {
             let unit = self.units[&key];
             let used = if unit == Unit::Slots { 0 } else { used.get(unit).unwrap_or(0) };
             let id = self.reservations[at].id;
-            self.log.push((now, Happening::Leg(key, Fact::End(id, used))));
+            let generation = self.reservations[at].receipt.generation;
+            self.log.push((now, Happening::Leg(key, Fact::End(id, used, generation))));
         }
     }
 
@@ -131,6 +134,7 @@ impl Model {
             Command::ReportUnknown(report) => self.report(report),
             Command::PublishPlan(publish) => self.publish(publish),
             Command::UnreadablePlan(_) => Verdict::Invalid,
+            Command::RollBack(roll_back) => self.roll_back(roll_back),
             Command::SetTenant(set) => self.set_tenant(set),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
             Command::Adjust(adjust) => self.adjust(adjust),
@@ -176,15 +180,24 @@ impl Model {
         let ttl = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
         let too_large = |(unit, amount)| route.reservation_max.get(unit).is_some_and(|most| amount > most);
         let zero = |(unit, amount)| amount == 0 && unit != Unit::Micros;
-        if asked.iter().any(too_large) || asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
+        if asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
             return Verdict::Invalid;
         }
-        if let Some(rejection) = self.reject(&plan, route, &reserve.request, asked) {
-            return rejection;
-        }
+        let too_large = asked.iter().any(too_large);
+        let in_shadow = lane_of(route, &reserve.request) == Lane::Shadow;
+        let rejection = self.reject(&plan, route, &reserve.request, asked);
+        let refused = match (in_shadow, too_large, rejection) {
+            (false, true, _) => return Verdict::Invalid,
+            (false, false, Some(no)) => return Verdict::Rejected(Box::new(no)),
+            (true, true, _) => Some(Shadow::Undecided),
+            (true, false, Some(no)) => Some(Shadow::of(&no)),
+            (_, false, None) => None,
+        };
         let mut tier = Tier::Normal;
         let (mut legs, mut keys) = (Vec::new(), Vec::new());
-        for (limit, amount) in legs_of(&plan, &reserve.request, asked) {
+        // What the shadow lane would have refused takes nothing.
+        let takes = if refused.is_some() { Vec::new() } else { legs_of(&plan, &reserve.request, asked) };
+        for (limit, amount) in takes {
             let key = key_of(limit, route, &reserve.request);
             self.units.insert(key.clone(), limit.unit);
             self.log.push((now, Happening::Leg(key.clone(), Fact::Hold(reserve.id, amount))));
@@ -193,6 +206,12 @@ impl Model {
             let epoch = balance.epoch.map(|(start, _)| start);
             legs.push((limit.id.clone(), amount, self.rule_generation(&key), epoch));
             keys.push((key, amount));
+        }
+        let shadow = in_shadow.then(|| refused.unwrap_or(Shadow::Admitted(tier)));
+        if let Some(decision) = &shadow {
+            self.seen.insert(decision.word());
+            *self.shadow.entry((route.name.clone(), decision.clone().counted())).or_default() += 1;
+            tier = Tier::Normal;
         }
         let reservation = Reservation {
             id: reserve.id,
@@ -216,6 +235,7 @@ impl Model {
                 actual: None,
                 ended_at_ms: None,
                 debt: Amounts::NONE,
+                shadow,
             },
             forget_at_ms: None,
         };
@@ -225,7 +245,7 @@ impl Model {
     }
 
     /// Why a limit says no, or nothing. The order of reporting is that of docs/ledger.md.
-    fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<Verdict> {
+    fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<No> {
         let now = self.clock_ms;
         let generation = self.generation();
         let subject = (request.tenant.clone(), request.user.clone(), route.name.clone());
@@ -234,8 +254,7 @@ impl Model {
             // Which of the subject's limits a frozen one's rejection names is left open.
             let limit = LimitId::new("frozen").ok()?;
             let (level, unit, reason) = (Level::Tenant, Unit::Requests, Reason::Frozen);
-            let no = No { generation, limit, level, unit, reason, asks: Vec::new(), hint: false };
-            return Some(Verdict::Rejected(Box::new(no)));
+            return Some(No { generation, limit, level, unit, reason, asks: Vec::new(), hint: false });
         }
         let (mut hits, mut asks, mut hint) = (Vec::new(), Vec::new(), false);
         for limit in plan.limits_for(request) {
@@ -267,7 +286,7 @@ impl Model {
         }
         hits.sort_by(|a, b| (a.0, a.1, a.2, &a.3).cmp(&(b.0, b.1, b.2, &b.3)));
         let (_, _, level, limit, unit, reason) = hits.into_iter().next()?;
-        Some(Verdict::Rejected(Box::new(No { generation, limit, level, unit, reason, asks, hint })))
+        Some(No { generation, limit, level, unit, reason, asks, hint })
     }
 
     fn start(&mut self, start: &Start) -> Verdict {
@@ -334,6 +353,8 @@ impl Model {
             .iter()
             .any(|(unit, used)| known.route.execution_max.get(unit).is_some_and(|cap| used > cap));
         // Who is frozen is the narrowest lineage of the reservation, never the global level.
+        // What the shadow lane books freezes nobody.
+        breached &= known.receipt.shadow.is_none();
         let keys = known.legs.iter().map(|(key, _)| key).filter(|key| key.tenant.is_some());
         if let (true, Some(narrowest)) = (breached, keys.max_by_key(|key| key.level())) {
             let tenant = known.request.tenant.clone();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
+    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
+    Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Level, Plan, TenantRecord};
@@ -48,7 +49,8 @@ pub enum Act {
     Release { id: Id },
     Renew { id: Id, extend_ms: u64 },
     Report { id: Id, operation: u8 },
-    Publish { variant: u8, expected: Option<u64> },
+    Publish { variant: u8, expected: Option<u64>, force: bool },
+    RollBack { to: u64, expected: Option<u64> },
     SetTenant { tenant: u8, number: u8 },
     Unfreeze { subject: Subject, of_user: bool },
     Adjust { id: Id, limit: u8, subject: Subject, old_epoch: bool, what: Adjustment },
@@ -107,7 +109,7 @@ impl Script {
         let (ids, adjustments) = (Vec::new(), Vec::new());
         let now = BEGIN_MS;
         let mut writer = Writer { random, scale, now, ids, adjustments, next: 0, last: None, model };
-        let first = Act::Publish { variant: 0, expected: None };
+        let first = Act::Publish { variant: 0, expected: None, force: false };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
         for _ in 0..writer.random.random_range(20..120) {
@@ -147,11 +149,15 @@ impl Script {
             Act::Report { id, operation: number } => {
                 Command::ReportUnknown(ReportUnknown { id: id.ulid(), operation: operation(number) })
             }
-            Act::Publish { variant, expected } => {
+            Act::Publish { variant, expected, force } => {
                 let text = self.documents[usize::from(*variant)].as_str();
                 let plan = Plan::parse(text).unwrap_or_else(|problems| panic!("{problems:#?} in\n{text}"));
                 let (document, plan) = (Arc::from(text), Arc::new(plan));
-                Command::PublishPlan(PublishPlan { expected_generation: *expected, document, plan, actor })
+                let (expected_generation, force) = (*expected, *force);
+                Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
+            }
+            Act::RollBack { to, expected } => {
+                Command::RollBack(RollBack { to: *to, expected_generation: *expected, actor })
             }
             Act::SetTenant { tenant, number } => {
                 let plan = plan?;
@@ -249,7 +255,14 @@ impl Writer {
             Some(last) if self.random.random_ratio(1, 10) => last.clone(),
             _ => self.act(),
         };
-        if !matches!(act, Act::Tick | Act::Publish { .. } | Act::SetTenant { .. } | Act::Unfreeze { .. }) {
+        if !matches!(
+            act,
+            Act::Tick
+                | Act::Publish { .. }
+                | Act::RollBack { .. }
+                | Act::SetTenant { .. }
+                | Act::Unfreeze { .. }
+        ) {
             self.last = Some(act.clone());
         }
         Step { after_ms, joins, restores, act }
@@ -269,6 +282,10 @@ impl Writer {
     }
 
     fn act(&mut self) -> Act {
+        // A freeze that lasts until its route is in shadow is rare enough to be helped along.
+        if !self.model.frozen.is_empty() && self.random.random_ratio(1, 12) {
+            return self.publish();
+        }
         match self.random.random_range(0..100) {
             0..32 => self.reserve(),
             32..36 => self.adjust(),
@@ -283,19 +300,26 @@ impl Writer {
                 Act::Renew { id: self.id_in(from), extend_ms: self.random.random_range(0..25_000) }
             }
             84..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
-            87..91 => {
-                let expected =
-                    if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
-                Act::Publish { variant: self.random.random_range(0..VARIANTS), expected }
-            }
-            91..93 => Act::SetTenant {
+            87..92 => self.publish(),
+            92..94 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),
                 number: self.random.random_range(0..RECORDS),
             },
-            93..95 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
-            95..98 => self.adjust(),
+            94..96 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
+            96..98 => self.adjust(),
             _ => Act::Tick,
         }
+    }
+
+    fn publish(&mut self) -> Act {
+        let expected =
+            if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
+        if self.random.random_ratio(1, 5) {
+            let to = self.random.random_range(0..self.model.generation() + 2);
+            return Act::RollBack { to, expected };
+        }
+        let (variant, force) = (self.random.random_range(0..VARIANTS), self.random.random_bool(0.5));
+        Act::Publish { variant, expected, force }
     }
 
     fn reserve(&mut self) -> Act {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdfast_ledger::Book;
 use holdfast_ledger::ids::{TenantId, UserId};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::record::{Lane, LineageKey};
 
 use crate::naive::Model;
 
@@ -32,8 +32,9 @@ pub fn compare_statements(
     let cut = |amount: i128| amount.min(i128::from(u64::MAX));
     let mut wanted = Ended::new();
     for key in model.keys() {
-        let of_subject =
-            key.tenant.as_ref() == Some(tenant) && (key.user.is_none() || key.user.as_ref() == user);
+        let of_subject = key.lane == Lane::Enforced
+            && key.tenant.as_ref() == Some(tenant)
+            && (key.user.is_none() || key.user.as_ref() == user);
         if of_subject {
             let ended = model.balance(&key, at_ms).ended(at_ms).into_iter();
             wanted.extend(ended.map(|(start, used, held)| ((key.clone(), start), (cut(used), cut(held)))));
