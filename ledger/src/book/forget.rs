@@ -107,14 +107,8 @@ impl Book {
         });
         for slot in due {
             if self.touch(slot).is_ok() && self.is_as_new(slot).unwrap_or(false) {
-                let row = self.lineages.get(slot);
-                let key = row.key.clone();
-                if row.rule.is_none() {
-                    // No roll will close the account of a withdrawn limit: what was used of it is told here.
-                    let last = statement(row, &row.current, now_ms);
-                    self.derived.sink.statements.extend(last);
-                    self.put_away(slot);
-                }
+                self.state_current(slot);
+                let key = self.lineages.get(slot).key.clone();
                 self.derived.remove_lineage(&self.lineages, &key, slot);
                 self.count_account(slot, Counted::Out);
                 self.lineages.remove(slot);
@@ -128,6 +122,17 @@ impl Book {
             }
             self.lineages.get_mut(slot).drop_at_ms = Some(at_ms);
             self.derived.lineage_timers.schedule(at_ms, slot);
+        }
+    }
+
+    /// What was used in the epoch of the current account outlives the lineage: one whose limit is withdrawn ends
+    /// with that account. Accounts without epochs come and go and have no statement.
+    fn state_current(&mut self, slot: u32) {
+        let row = self.lineages.get(slot);
+        if row.current.epoch_start_ms.is_some() {
+            let told = statement(row, &row.current, self.header.clock_ms);
+            self.derived.sink.statements.extend(told);
+            self.put_away(slot);
         }
     }
 

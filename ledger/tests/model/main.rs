@@ -20,6 +20,7 @@ mod publish;
 mod rows;
 mod script;
 mod shrink;
+mod statements;
 mod verdict;
 mod windows;
 
@@ -66,6 +67,7 @@ fn book_and_model_agree() {
         "conflict",
         "debt",
         "destructive",
+        "ended epoch",
         "epoch closed",
         "expired",
         "expiring",

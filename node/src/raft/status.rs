@@ -82,6 +82,8 @@ pub struct CounterSnapshot {
     pub proposals_late: u64,
     /// Times that nothing was stamped because of the clock.
     pub clock_faults: u64,
+    /// Members found to hold another book than a majority, this one included.
+    pub digest_mismatches: u64,
     /// Changes of leader seen.
     pub leader_changes: u64,
     /// Snapshots built.
@@ -235,6 +237,7 @@ fn counters(metrics: &Metrics) -> CounterSnapshot {
         proposals_unknown: load(&metrics.proposals_unknown),
         proposals_late: load(&metrics.proposals_late),
         clock_faults: load(&metrics.clock_faults),
+        digest_mismatches: load(&metrics.digest_mismatches),
         leader_changes: load(&metrics.leader_changes),
         snapshots_built: load(&metrics.snapshots_built),
         snapshots_installed: load(&metrics.snapshots_installed),
