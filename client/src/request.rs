@@ -18,6 +18,7 @@ pub struct Request {
     model: Option<String>,
     region: Option<String>,
     amounts: Amounts,
+    minimum: Amounts,
     hold_ttl: Option<Duration>,
 }
 
@@ -62,6 +63,14 @@ impl Request {
         self
     }
 
+    /// Makes do with less of a unit, but not with less than this: as much is granted as every limit has,
+    /// and [`crate::Receipt::reserved`] says how much that is.
+    #[must_use]
+    pub fn at_least(mut self, unit: Unit, minimum: u64) -> Self {
+        self.minimum.set(unit, Some(minimum));
+        self
+    }
+
     /// An amount of tokens.
     #[must_use]
     pub fn tokens(self, tokens: u64) -> Self {
@@ -90,6 +99,7 @@ impl Request {
             model: optional_name("model", self.model.as_deref())?,
             region: optional_name("region", self.region.as_deref())?,
             amounts: self.amounts,
+            minimum: self.minimum,
             hold_ttl_ms: self.hold_ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
         };
         let id = self.id.unwrap_or_else(|| ReservationId::from_parts(now_ms, random));

@@ -1,5 +1,6 @@
 //! Calls as ledger commands.
 
+use holdfast_ledger::Amounts;
 use holdfast_ledger::command::{Command, Release, Request, Reserve, Settle, Start};
 use holdfast_ledger::ids::{IdError, OperationId, RouteName, TenantId, UserId};
 
@@ -16,6 +17,7 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
                 model: None,
                 region: None,
                 amounts: amounts_from_words(amounts),
+                minimum: Amounts::NONE,
                 hold_ttl_ms: None,
             };
             let request_digest = request.digest();

@@ -134,6 +134,7 @@ impl Story {
             model: None,
             region: None,
             amounts: amounts(),
+            minimum: Amounts::NONE,
             hold_ttl_ms: None,
         };
         let request_digest = request.digest();

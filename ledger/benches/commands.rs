@@ -144,6 +144,7 @@ fn request(account: usize) -> Request {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 400),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     }
 }

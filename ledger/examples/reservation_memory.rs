@@ -41,6 +41,7 @@ fn request(user: u64) -> Result<Request, Box<dyn Error>> {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 400),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     })
 }

@@ -64,7 +64,7 @@ pub struct Receipt {
     pub generation: u64,
     /// The tier at admission.
     pub tier: Tier,
-    /// What was reserved, per unit.
+    /// What was reserved, per unit: what was asked, or less where the request named a minimum.
     pub reserved: Amounts,
     /// The accounts it is held on. Shared by receipts that say the same, which are most of one subject.
     pub legs: Arc<[LegReceipt]>,
@@ -86,6 +86,15 @@ pub struct Receipt {
     pub ended_revision: Option<u64>,
     /// Debt of its lineages that remained right after it was settled, per unit, the largest of each unit.
     pub debt: Amounts,
+    /// What most reservations have nothing to say of.
+    pub extras: Option<Arc<Extras>>,
+}
+
+/// What few reservations have; apart, so that the others do not carry it. Shared by a reservation and its receipts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// What was asked, of the units of which less was granted.
+    pub asked: Amounts,
 }
 
 /// One leg of a receipt: the amount on one account.

@@ -80,6 +80,9 @@ pub struct Request {
     pub region: Option<RegionName>,
     /// How much per unit. `requests` and `slots` default to 1.
     pub amounts: Amounts,
+    /// The least that will do, of units of which less than asked may be granted; a unit that is absent is
+    /// granted in full or not at all.
+    pub minimum: Amounts,
     /// Hold TTL, ms; `None`: the route's.
     pub hold_ttl_ms: Option<u64>,
 }
@@ -96,9 +99,18 @@ impl Request {
         amounts
     }
 
+    /// What has to fit: of each unit the minimum if there is one, else what is asked.
+    pub fn amounts_least(&self) -> Amounts {
+        let mut amounts = self.amounts_asked();
+        for (unit, least) in self.minimum.iter() {
+            amounts.set(unit, Some(least));
+        }
+        amounts
+    }
+
     /// SHA-256 over the canonical request: every field that decides what is admitted, each with its length
     /// or presence, so that no two requests share their bytes. Defaults are filled in: leaving out
-    /// `requests` and asking for 1 is the same request.
+    /// `requests` and asking for 1 is the same request, and so is a minimum of all that is asked.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(b"holdfast.request.v1");
@@ -120,14 +132,19 @@ impl Request {
             }
         }
         let amounts = self.amounts_asked();
-        for amount in Unit::ALL.map(|unit| amounts.get(unit)).into_iter().chain([self.hold_ttl_ms]) {
-            match amount {
-                None => hash.update([0]),
-                Some(amount) => {
-                    hash.update([1]);
-                    hash.update(amount.to_le_bytes());
-                }
+        let mut put = |amount: Option<u64>| match amount {
+            None => hash.update([0]),
+            Some(amount) => {
+                hash.update([1]);
+                hash.update(amount.to_le_bytes());
             }
+        };
+        Unit::ALL.iter().for_each(|unit| put(amounts.get(*unit)));
+        put(self.hold_ttl_ms);
+        if self.amounts_least() != amounts {
+            // Last and only where it says something: the bytes before it end by themselves.
+            let below = |unit: &Unit| self.minimum.get(*unit).filter(|least| amounts.get(*unit) != Some(*least));
+            Unit::ALL.iter().for_each(|unit| put(below(unit)));
         }
         hash.finalize().into()
     }

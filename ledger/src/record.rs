@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::answer::{State, Tier};
+use crate::answer::{Extras, State, Tier};
 use crate::event::Event;
 use crate::ids::{LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Ladder, Level, Rule};
@@ -312,6 +312,8 @@ pub struct ReservationRow {
     pub unknown_at_ms: u64,
     /// Its end.
     pub ended: Option<Box<Ended>>,
+    /// What most reservations do not have.
+    pub extras: Option<Arc<Extras>>,
 }
 
 /// How a reservation ended.

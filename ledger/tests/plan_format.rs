@@ -613,6 +613,7 @@ fn patterns_match_names_and_beginnings_of_names() {
         model: model.map(|model| ModelName::new(model).unwrap()),
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 1),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let table = [

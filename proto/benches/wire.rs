@@ -33,6 +33,7 @@ fn reserve(at: usize) -> Command {
         model: Some(parse("large-2")),
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 600).with(Unit::Micros, 90_000),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();
@@ -79,6 +80,7 @@ fn receipt() -> Answer {
         ended_at_ms: None,
         ended_revision: None,
         debt: Amounts::NONE,
+        extras: None,
     };
     Answer::Reservation(receipt.into())
 }

@@ -19,6 +19,7 @@ impl TryFrom<&v1::ReserveRequest> for Reserve {
         }
         let request: Request = required("request", wire.request.as_ref())?.try_into().in_field("request")?;
         check_nonzero(&request.amounts).in_field("amounts").in_field("request")?;
+        check_nonzero(&request.minimum).in_field("minimum").in_field("request")?;
         if request.hold_ttl_ms == Some(0) {
             return Err(FieldError::new("request.hold_ttl_ms", "must not be 0; leave it out"));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{LegReceipt, Receipt, Rejection};
+use holdfast_ledger::answer::{Extras, LegReceipt, Receipt, Rejection};
 use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
@@ -35,6 +35,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_at_ms,
             ended_revision,
             debt,
+            extras,
         } = receipt;
         let Subject { tenant, user, route } = subject.as_ref();
         v1::Receipt {
@@ -58,6 +59,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_at_ms: *ended_at_ms,
             ended_revision: *ended_revision,
             debt: none_if_empty(*debt),
+            extras: extras.as_deref().map(v1::ReceiptExtras::from),
         }
     }
 }
@@ -98,8 +100,24 @@ impl TryFrom<v1::Receipt> for Receipt {
             ended_at_ms: wire.ended_at_ms,
             ended_revision: wire.ended_revision,
             debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
+            extras: optional_extras(wire.extras.as_ref())?,
         })
     }
+}
+
+impl From<&Extras> for v1::ReceiptExtras {
+    fn from(Extras { asked }: &Extras) -> Self {
+        v1::ReceiptExtras { asked: none_if_empty(*asked) }
+    }
+}
+
+/// The extras of a receipt or of a stored reservation.
+pub(crate) fn optional_extras(
+    wire: Option<&v1::ReceiptExtras>,
+) -> Result<Option<Arc<Extras>>, FieldError> {
+    let Some(wire) = wire else { return Ok(None) };
+    let asked = amounts_or_none(wire.asked.as_ref()).in_field("asked").in_field("extras")?;
+    Ok(Some(Arc::new(Extras { asked })))
 }
 
 impl From<&LegReceipt> for v1::Leg {

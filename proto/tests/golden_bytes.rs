@@ -40,6 +40,7 @@ fn request() -> Request {
         model: Some("large".parse().unwrap()),
         region: Some("eu".parse().unwrap()),
         amounts: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 600).with(Unit::Micros, 0),
+        minimum: Amounts::NONE,
         hold_ttl_ms: Some(30_000),
     }
 }
@@ -50,6 +51,18 @@ fn reserve() {
     check(
         Command::Reserve(reserve),
         "08011a6c0a6a0a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab",
+    );
+}
+
+/// Fields that most commands do not have: the bytes of those without them stay as they are.
+#[test]
+fn reserve_up_to() {
+    let minimum = Amounts::NONE.with(Unit::Tokens, 200);
+    let request = Request { minimum, ..request() };
+    let reserve = Reserve { id: ID, attempt: 2, request, request_digest: [0xab; 32] };
+    check(
+        Command::Reserve(reserve),
+        "08011a750a730a100123456789abcdef001122334455667710021a3b0a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea0142070a05080210c8012220abababababababababababababababababababababababababababababababab",
     );
 }
 

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{State, Tier};
+use holdfast_ledger::answer::{Extras, State, Tier};
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
@@ -221,11 +221,40 @@ fn reservation() {
             actual: Amounts::NONE.with(Unit::Tokens, 700),
             debt: Amounts::NONE.with(Unit::Tokens, 100),
         })),
+        extras: None,
     };
     check(
         Record::Reservation(3, row),
         "3a9401080312100123456789abcdef00112233445566771a20abababababababababababababababababababababababababababababababab220461636d652a02753132046368617438014002480852070a05080210d8045a070801100218d8045a05080318d80460026803700478058201046f702d318801069001079a011708081009180a22070a05080210bc052a060a0408021064",
     );
+}
+
+#[test]
+fn reservation_with_extras() {
+    let row = ReservationRow {
+        id: ID,
+        request_digest: [0xab; 32],
+        subject: Arc::new(Subject {
+            tenant: "acme".parse().unwrap(),
+            user: None,
+            route: "chat".parse().unwrap(),
+        }),
+        generation: 1,
+        tier: Tier::Normal,
+        state: State::Reserved,
+        reserved: Amounts::NONE.with(Unit::Tokens, 50),
+        legs: [Leg { lineage: 1, account: 2, amount: 50 }].into(),
+        reserved_at_ms: 2,
+        reserved_revision: 3,
+        expires_at_ms: 4,
+        grace_ms: 5,
+        operation: None,
+        started_at_ms: 0,
+        unknown_at_ms: 0,
+        ended: None,
+        extras: Some(Arc::new(Extras { asked: Amounts::NONE.with(Unit::Tokens, 90) })),
+    };
+    check(Record::Reservation(3, row), "");
 }
 
 #[test]

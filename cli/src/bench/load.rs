@@ -133,6 +133,7 @@ impl Caller {
             model: None,
             region: None,
             amounts: Amounts::NONE.with(Unit::Tokens, HELD),
+            minimum: Amounts::NONE,
             hold_ttl_ms: None,
         };
         // The client counts the attempts, and the member that takes the call computes the digest.

@@ -31,6 +31,9 @@ pub struct Args {
     /// How much of a unit, for example tokens=1200; may be repeated. requests and slots are 1 unless given
     #[arg(long = "amount", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
     amounts: Vec<UnitAmount>,
+    /// The least of a unit that will do, for example tokens=200: then as much is granted as there is. May be repeated
+    #[arg(long = "min", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
+    minimum: Vec<UnitAmount>,
     /// How long it is held before it is started [default: the route's]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration_ms)]
     hold_ttl: Option<u64>,
@@ -58,6 +61,9 @@ fn request(id: ReservationId, args: Args) -> Outcome<Request> {
     let mut request = Request::new(args.tenant, args.route).id(id);
     for (unit, amount) in parse::amounts(&args.amounts).map_err(Failure::usage)?.iter() {
         request = request.amount(unit, amount);
+    }
+    for (unit, amount) in parse::amounts(&args.minimum).map_err(Failure::usage)?.iter() {
+        request = request.at_least(unit, amount);
     }
     if let Some(user) = args.user {
         request = request.user(user);

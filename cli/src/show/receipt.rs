@@ -21,6 +21,9 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     text("reserved", amounts_document(receipt.reserved.as_ref()));
     text("actual", receipt.actual.as_ref().map_or(Value::Null, |actual| amounts_document(Some(actual))));
     text("debt", amounts_document(receipt.debt.as_ref()));
+    let extras = receipt.extras.clone().unwrap_or_default();
+    // Of the units of which less was granted than asked.
+    text("asked", amounts_document(extras.asked.as_ref()));
     text("legs", receipt.legs.iter().map(leg_document).collect());
     for (name, value) in [
         ("revision", Some(revision)),
@@ -72,6 +75,10 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
     row("route", receipt.route.clone());
     row("generation", receipt.generation.to_string());
     row("reserved", amounts_text(receipt.reserved.as_ref()));
+    let extras = receipt.extras.clone().unwrap_or_default();
+    if extras.asked.is_some() {
+        row("asked", amounts_text(extras.asked.as_ref()));
+    }
     row("reserved at", instant(receipt.reserved_at_ms));
     if let Some(operation) = &receipt.operation {
         row("operation", operation.clone());

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, LegReceipt, Refusal, State, Tier};
+use crate::answer::{Answer, Extras, LegReceipt, Refusal, State, Tier};
 use crate::apply::invalid;
 use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
 use crate::command::{Request, Reserve};
@@ -61,12 +61,12 @@ impl Book {
     fn reserve_on(&mut self, path: &mut Path, reserve: &Reserve) -> Result<Answer, Refusal> {
         let plan = &self.generations.plan().ok_or_else(no_plan)?.published.plan;
         let route = &plan.routes[path.route];
-        let amounts = check_request(&reserve.request, route)?;
+        let asked = check_request(&reserve.request, route)?;
         let hold_ttl_ms = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
         let grace_ms = plan.expiring_grace_ms;
         check_legs(path)?;
-        let unopened = self.touch_path(path, &amounts)?;
-        let tier = self.judge_path(path, &amounts, &unopened)?;
+        let unopened = self.touch_path(path, &asked)?;
+        let (amounts, tier) = self.grant(path, &asked, &reserve.request, &unopened)?;
         let legs = self.hold_path(path, &amounts, unopened);
         let (legs, leg_receipts) = self.share_legs(path, &legs);
         let now_ms = self.header.clock_ms;
@@ -87,6 +87,7 @@ impl Book {
             started_at_ms: 0,
             unknown_at_ms: 0,
             ended: None,
+            extras: extras(&asked, &amounts),
         };
         let slot = self.reservations.insert(Kept { row, leg_receipts });
         self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
@@ -136,8 +137,14 @@ impl Book {
         }
     }
 
-    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Refusal> {
-        let asks = path.legs.iter().enumerate().filter_map(|(place, leg)| {
+    /// The path's lineages with what is asked of each.
+    fn asks<'a>(
+        &'a self,
+        path: &'a Path,
+        amounts: &'a Amounts,
+        unopened: &'a Unopened,
+    ) -> impl Iterator<Item = Ask<'a>> {
+        path.legs.iter().enumerate().filter_map(move |(place, leg)| {
             let amount = amounts.get(leg.unit);
             match leg.slot {
                 Some(slot) => {
@@ -149,7 +156,44 @@ impl Book {
                     Some(Ask { lineage, amount, held_before: 0 })
                 }
             }
-        });
+        })
+    }
+
+    /// How much is granted, and the tier with it. A limit refuses only what is under the minimum.
+    fn grant(
+        &self,
+        path: &Path,
+        asked: &Amounts,
+        request: &Request,
+        unopened: &Unopened,
+    ) -> Result<(Amounts, Tier), Refusal> {
+        if request.minimum.is_empty() {
+            return Ok((*asked, self.judge_path(path, asked, unopened)?));
+        }
+        self.judge_path(path, &request.amounts_least(), unopened)?;
+        let granted = self.most_that_fits(path, asked, &request.minimum, unopened);
+        Ok((granted, self.judge_path(path, &granted, unopened)?))
+    }
+
+    /// Of each unit with a minimum the least that is available over its limits, and never more than is asked.
+    /// The minimum itself was found to fit.
+    fn most_that_fits(
+        &self,
+        path: &Path,
+        asked: &Amounts,
+        minimum: &Amounts,
+        unopened: &Unopened,
+    ) -> Amounts {
+        let mut granted = *asked;
+        for ask in self.asks(path, minimum, unopened) {
+            let (Some(_), Some(wanted)) = (ask.amount, granted.get(ask.lineage.unit)) else { continue };
+            granted.set(ask.lineage.unit, Some(ask.lineage.most_now(wanted)));
+        }
+        granted
+    }
+
+    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Refusal> {
+        let asks = self.asks(path, amounts, unopened);
         let freeze = self.freeze_on(path);
         judge(asks, freeze, self.header.clock_ms, self.header.generation, &self.calendars)
             .map_err(Refusal::Rejected)
@@ -197,6 +241,18 @@ impl Book {
     }
 }
 
+/// What the receipt says besides what was granted.
+fn extras(asked: &Amounts, granted: &Amounts) -> Option<Arc<Extras>> {
+    if asked == granted {
+        return None;
+    }
+    let mut cut = *asked;
+    for unit in Unit::ALL.into_iter().filter(|unit| asked.get(*unit) == granted.get(*unit)) {
+        cut.set(unit, None);
+    }
+    Some(Arc::new(Extras { asked: cut }))
+}
+
 pub(crate) fn no_plan() -> Refusal {
     invalid("plan", "no plan is published yet")
 }
@@ -217,6 +273,7 @@ pub(crate) fn check_request(request: &Request, route: &Route) -> Result<Amounts,
             return Err(invalid("amounts", problem));
         }
     }
+    check_minimum(&request.minimum, &amounts)?;
     match request.hold_ttl_ms {
         Some(0) => Err(invalid("hold_ttl_ms", "must be at least 1")),
         Some(ttl) if ttl > route.hold_ttl_ms_max => Err(invalid(
@@ -225,6 +282,20 @@ pub(crate) fn check_request(request: &Request, route: &Route) -> Result<Amounts,
         )),
         _ => Ok(amounts),
     }
+}
+
+/// A minimum is of a unit that is asked for, and not over it.
+fn check_minimum(minimum: &Amounts, asked: &Amounts) -> Result<(), Refusal> {
+    for (unit, least) in minimum.iter() {
+        let problem = match asked.get(unit) {
+            _ if least == 0 && unit != Unit::Micros => format!("{unit} must be at least 1"),
+            None => format!("{unit} is not asked for"),
+            Some(asked) if least > asked => format!("{unit} is over what is asked"),
+            Some(_) => continue,
+        };
+        return Err(invalid("minimum", problem));
+    }
+    Ok(())
 }
 
 /// Whether a path has more limits than a reservation has legs.

@@ -48,8 +48,9 @@ impl Book {
         self.check_fresh_at(reserve.id, now_ms)?;
         let plan = self.generations.plan().ok_or_else(no_plan)?;
         let path = Path::of(plan, &reserve.request).ok_or_else(|| no_route(&reserve.request))?;
-        let amounts = check_request(&reserve.request, &plan.published.plan.routes[path.route])?;
+        check_request(&reserve.request, &plan.published.plan.routes[path.route])?;
         check_legs(&path)?;
+        let amounts = reserve.request.amounts_least();
         let mut projected = Vec::with_capacity(path.legs.len());
         for leg in &path.legs {
             if let Some((lineage, held_before)) = self.project(&leg.key, leg.unit, now_ms)? {

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::answer::{LegReceipt, Receipt, State};
+use crate::answer::{Extras, LegReceipt, Receipt, State};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
@@ -55,6 +55,7 @@ impl Kept {
             ended_at_ms: ended.map(|ended| ended.at_ms),
             ended_revision: ended.map(|ended| ended.revision),
             debt: ended.map(|ended| ended.debt).unwrap_or_default(),
+            extras: self.extras.clone(),
         }
     }
 }
@@ -121,6 +122,12 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     }
 }
 
+/// The part of the extras that never changes. Last among the fixed fields: it has no length of its own.
+fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
+    let Extras { asked } = extras;
+    write_amounts(asked, out);
+}
+
 impl Row for Kept {
     const TAG: u8 = 3;
 
@@ -142,6 +149,9 @@ impl Row for Kept {
         out.put_text(self.subject.tenant.as_str());
         out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
         out.put_text(self.subject.route.as_str());
+        if let Some(extras) = self.extras.as_deref() {
+            write_fixed_extras(extras, out);
+        }
     }
 
     fn write(&self, out: &mut RowBytes) {

@@ -41,6 +41,7 @@ fn reserve(number: u128, tokens: u64) -> Command {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, tokens),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();

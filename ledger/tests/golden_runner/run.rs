@@ -258,6 +258,7 @@ impl Run {
                     model: words.option("model").map(|model| model.parse().unwrap()),
                     region: words.option("region").map(|region| region.parse().unwrap()),
                     amounts: words.amounts(),
+                    minimum: words.amounts_with("min_"),
                     hold_ttl_ms: words.option("ttl").map(time::duration),
                 };
                 let request_digest = request.digest();

@@ -35,6 +35,10 @@ pub fn answer(answer: &Answer) -> String {
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text =
         format!("{} {} {}", receipt.state.as_str(), receipt.tier.as_str(), amounts(&receipt.reserved));
+    let extras = receipt.extras.as_deref().cloned().unwrap_or_default();
+    if !extras.asked.is_empty() {
+        text += &format!(" of {}", amounts(&extras.asked));
+    }
     text += &format!(", generation {}", receipt.generation);
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {

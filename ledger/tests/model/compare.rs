@@ -3,7 +3,7 @@
 use holdfast_ledger::answer::{Reason, Receipt, Rejection};
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Rule;
-use holdfast_ledger::{Answer, Book, QuotaLine, Refusal};
+use holdfast_ledger::{Amounts, Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
 use crate::naive::Model;
@@ -20,6 +20,7 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         route: receipt.subject.route.clone(),
         tier: receipt.tier,
         reserved: receipt.reserved,
+        cut: receipt.extras.as_ref().map_or(Amounts::NONE, |extras| extras.asked),
         legs: receipt.legs.iter().map(leg).collect(),
         reserved_at_ms: receipt.reserved_at_ms,
         reserved_revision: receipt.reserved_revision,

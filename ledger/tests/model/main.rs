@@ -66,6 +66,7 @@ fn book_and_model_agree() {
         "forgotten",
         "frozen",
         "generation mismatch",
+        "granted less",
         "held",
         "id in future",
         "id too old",

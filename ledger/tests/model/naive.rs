@@ -175,9 +175,17 @@ impl Model {
         if asked.iter().any(too_large) || asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
             return Verdict::Invalid;
         }
-        if let Some(rejection) = self.reject(&plan, route, &reserve.request, asked) {
+        let minimum = reserve.request.minimum;
+        let foreign = |(unit, least)| asked.get(unit).is_none_or(|most| least > most);
+        if minimum.iter().any(zero) || minimum.iter().any(foreign) {
+            return Verdict::Invalid;
+        }
+        let mut needed = asked;
+        minimum.iter().for_each(|(unit, least)| needed.set(unit, Some(least)));
+        if let Some(rejection) = self.reject(&plan, route, &reserve.request, needed) {
             return rejection;
         }
+        let (asked, cut) = self.grant(&plan, route, &reserve.request, asked);
         let mut tier = Tier::Normal;
         let (mut legs, mut keys) = (Vec::new(), Vec::new());
         for (limit, amount) in legs_of(&plan, &reserve.request, asked) {
@@ -203,6 +211,7 @@ impl Model {
                 route: route.name.clone(),
                 tier,
                 reserved: asked,
+                cut,
                 legs,
                 reserved_at_ms: now,
                 reserved_revision: self.revision,
@@ -218,6 +227,22 @@ impl Model {
         let verdict = reservation.sketch(now);
         self.reservations.push(reservation);
         verdict
+    }
+
+    /// What is granted of an ask whose minimum fits, and what was asked where it is less: every limit in turn
+    /// takes away what it has not got.
+    fn grant(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> (Amounts, Amounts) {
+        let (mut granted, mut cut) = (asked, Amounts::NONE);
+        for (limit, _) in legs_of(plan, request, asked) {
+            let balance = self.balance(&key_of(limit, route, request), self.clock_ms);
+            let bounded = !matches!(balance.rule, Some(Rule::Unlimited { .. }));
+            let over = i128::from(granted.get(limit.unit).unwrap_or(0)) - balance.available;
+            if request.minimum.get(limit.unit).is_some() && bounded && over > 0 {
+                granted.set(limit.unit, u64::try_from(balance.available).ok());
+                cut.set(limit.unit, asked.get(limit.unit));
+            }
+        }
+        (granted, cut)
     }
 
     /// Why a limit says no, or nothing. The order of reporting is spec §7's.

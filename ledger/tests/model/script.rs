@@ -41,7 +41,7 @@ pub struct Step {
 /// What a step asks.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Reserve { id: Id, subject: Subject, amounts: Amounts, ttl_ms: Option<u64> },
+    Reserve { id: Id, subject: Subject, amounts: Amounts, minimum: Amounts, ttl_ms: Option<u64> },
     Start { id: Id, operation: u8 },
     Settle { id: Id, operation: u8, actual: Amounts },
     Release { id: Id },
@@ -115,7 +115,7 @@ impl Script {
         let actor = ActorName::new("tester").unwrap();
         let operation = |number: &u8| OperationId::new(format!("op{number}")).unwrap();
         Some(match act {
-            Act::Reserve { id, subject, amounts, ttl_ms } => {
+            Act::Reserve { id, subject, amounts, minimum, ttl_ms } => {
                 let request = Request {
                     tenant: subject.tenant_id(),
                     user: subject.user_id(),
@@ -123,6 +123,7 @@ impl Script {
                     model: subject.model.map(|model| ModelName::new(format!("m{model}")).unwrap()),
                     region: None,
                     amounts: *amounts,
+                    minimum: *minimum,
                     hold_ttl_ms: *ttl_ms,
                 };
                 let request_digest = request.digest();
@@ -269,7 +270,27 @@ impl Writer {
             0 => Some(self.random.random_range(0..30_000)),
             _ => None,
         };
-        Act::Reserve { id, subject: self.subject(), amounts: self.amounts(), ttl_ms }
+        let (subject, amounts) = (self.subject(), self.amounts());
+        let minimum = if self.random.random_ratio(1, 4) { self.minimum(&amounts) } else { Amounts::NONE };
+        Act::Reserve { id, subject, amounts, minimum, ttl_ms }
+    }
+
+    /// Now and then a little wrong: over what is asked, 0, or of a unit that is not asked for.
+    fn minimum(&mut self, amounts: &Amounts) -> Amounts {
+        let mut minimum = Amounts::NONE;
+        for unit in Unit::ALL {
+            let Some(asked) = amounts.get(unit) else {
+                if self.random.random_ratio(1, 40) {
+                    minimum.set(unit, Some(self.random.random_range(0..2)));
+                }
+                continue;
+            };
+            if self.random.random_ratio(3, 4) {
+                let most = asked.saturating_add(u64::from(self.random.random_ratio(1, 20)));
+                minimum.set(unit, Some(self.random.random_range(0..=most.min(asked / 2 + 2))));
+            }
+        }
+        minimum
     }
 
     fn new_id(&mut self) -> Id {

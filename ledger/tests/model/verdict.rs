@@ -46,6 +46,8 @@ pub struct Sketch {
     pub route: RouteName,
     pub tier: Tier,
     pub reserved: Amounts,
+    /// What was asked, of units of which less was granted.
+    pub cut: Amounts,
     /// Limit, amount, generation, start of the epoch.
     pub legs: Vec<(LimitId, u64, u64, Option<u64>)>,
     pub reserved_at_ms: u64,
@@ -77,7 +79,11 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
                 Tier::DegradedLight => "tier light",
                 Tier::DegradedHeavy => "tier heavy",
             };
-            vec![state, tier]
+            let mut words = vec![state, tier];
+            if !sketch.cut.is_empty() {
+                words.push("granted less");
+            }
+            words
         }
         Verdict::Tombstone => vec!["tombstone"],
         Verdict::Published { .. } => vec!["published"],

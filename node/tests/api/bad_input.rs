@@ -64,6 +64,7 @@ async fn a_malformed_reserve_names_its_field() {
         ("request.region", &|_, request| request.region = Some("é".into())),
         ("request.amounts.tokens", &|_, request| request.amounts = unit(tokens, 0)),
         ("request.amounts.requests", &|_, request| request.amounts = unit(requests, 0)),
+        ("request.minimum.tokens", &|_, request| request.minimum = unit(tokens, 0)),
         ("request.hold_ttl_ms", &|_, request| request.hold_ttl_ms = Some(0)),
     ];
     let mut ledger = Ledger::new(channel.clone());

@@ -103,6 +103,7 @@ fn put_request(out: &mut Vec<u8>, request: &Request) {
         out.put_u8(tag(7, VARINT));
         encode_varint(hold_ttl_ms, out);
     }
+    put_amounts(out, 8, amounts_len(&request.minimum), &request.minimum);
 }
 
 fn put_amounts(out: &mut Vec<u8>, number: u8, len: usize, amounts: &Amounts) {
@@ -137,14 +138,21 @@ fn amounts_len(amounts: &Amounts) -> usize {
 
 fn request_len(request: &Request) -> usize {
     let optional = |text: Option<&str>| text.map_or(0, |text| field_len(text.len()));
-    let amounts_len = amounts_len(&request.amounts);
     field_len(request.tenant.as_str().len())
         + optional(request.user.as_ref().map(|name| name.as_str()))
         + field_len(request.route.as_str().len())
         + optional(request.model.as_ref().map(|name| name.as_str()))
         + optional(request.region.as_ref().map(|name| name.as_str()))
-        + if amounts_len == 0 { 0 } else { field_len(amounts_len) }
+        + amounts_field_len(&request.amounts)
         + request.hold_ttl_ms.map_or(0, |ttl| 1 + encoded_len_varint(ttl))
+        + amounts_field_len(&request.minimum)
+}
+
+fn amounts_field_len(amounts: &Amounts) -> usize {
+    match amounts_len(amounts) {
+        0 => 0,
+        len => field_len(len),
+    }
 }
 
 /// The command in a `LogCommand`'s bytes; `None` if they are not in canonical form, not one of the
@@ -180,6 +188,7 @@ fn read_request(mut body: Reader<'_>) -> Option<Request> {
         region: body.optional_name(5)?,
         amounts: read_amounts(&mut body, 6)?,
         hold_ttl_ms: body.varint(7)?,
+        minimum: read_amounts(&mut body, 8)?,
     };
     body.end()?;
     Some(request)

@@ -9,6 +9,7 @@ use super::text;
 use crate::amounts::{amounts_or_none, none_if_empty};
 use crate::field::{FieldError, InField, fixed, name, optional_name};
 use crate::log::{decode_id, encode_id};
+use crate::receipt::optional_extras;
 use crate::v1;
 use crate::words::{Word, word};
 
@@ -30,6 +31,7 @@ pub(super) fn encode(slot: u32, row: &ReservationRow) -> v1::StoredReservation {
         started_at_ms,
         unknown_at_ms,
         ended,
+        extras,
     } = row;
     let Subject { tenant, user, route } = subject.as_ref();
     v1::StoredReservation {
@@ -52,6 +54,7 @@ pub(super) fn encode(slot: u32, row: &ReservationRow) -> v1::StoredReservation {
         started_at_ms: *started_at_ms,
         unknown_at_ms: *unknown_at_ms,
         end: ended.as_deref().map(v1::StoredEnd::from),
+        extras: extras.as_deref().map(v1::ReceiptExtras::from),
     }
 }
 
@@ -77,6 +80,7 @@ pub(super) fn decode(wire: v1::StoredReservation) -> Result<ReservationRow, Fiel
         started_at_ms: wire.started_at_ms,
         unknown_at_ms: wire.unknown_at_ms,
         ended: wire.end.map(|end| Ended::try_from(end).map(Box::new)).transpose().in_field("end")?,
+        extras: optional_extras(wire.extras.as_ref())?,
     })
 }
 

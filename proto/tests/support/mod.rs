@@ -4,7 +4,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Answer, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
+use holdfast_ledger::answer::{Answer, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
 use holdfast_ledger::command::{
     EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
     Unfreeze,
@@ -140,6 +140,7 @@ impl Random {
             model: self.maybe(Random::name),
             region: self.maybe(Random::name),
             amounts: self.asked(),
+            minimum: if self.flip() { Amounts::NONE } else { self.asked() },
             hold_ttl_ms: self.maybe(|random| random.number().max(1)),
         }
     }
@@ -259,7 +260,12 @@ impl Random {
             ended_at_ms: self.maybe(Random::number),
             ended_revision: self.maybe(Random::number),
             debt: self.amounts(),
+            extras: self.maybe(|random| Arc::new(random.extras())),
         }
+    }
+
+    pub fn extras(&mut self) -> Extras {
+        Extras { asked: self.amounts() }
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {
@@ -441,6 +447,7 @@ impl Random {
                     debt: random.amounts(),
                 })
             }),
+            extras: self.maybe(|random| Arc::new(random.extras())),
         }
     }
 
