@@ -19,6 +19,7 @@ pub struct Request {
     region: Option<String>,
     amounts: Amounts,
     minimum: Amounts,
+    idempotency_key: Option<String>,
     hold_ttl: Option<Duration>,
 }
 
@@ -83,6 +84,14 @@ impl Request {
         self.amount(Unit::Micros, micros)
     }
 
+    /// A name of the tenant's own for it: the same request with the same key gives the first reservation's
+    /// receipt, under whatever id it is asked again, for as long as the ledger remembers that one.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
     /// How long it is held unless it is started; the route's own time otherwise. Whole milliseconds.
     #[must_use]
     pub fn hold_ttl(mut self, hold_ttl: Duration) -> Self {
@@ -104,7 +113,8 @@ impl Request {
         };
         let id = self.id.unwrap_or_else(|| ReservationId::from_parts(now_ms, random));
         // The member that takes the call computes the digest; this one is not sent.
-        Ok(command::Reserve { id, attempt: 0, request, request_digest: [0; 32] })
+        let key = optional_name("idempotency_key", self.idempotency_key.as_deref())?;
+        Ok(command::Reserve { id, attempt: 0, request, request_digest: [0; 32], key })
     }
 }
 

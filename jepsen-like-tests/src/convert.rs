@@ -21,7 +21,7 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
                 hold_ttl_ms: None,
             };
             let request_digest = request.digest();
-            Command::Reserve(Reserve { id: id.parse()?, attempt, request, request_digest })
+            Command::Reserve(Reserve { id: id.parse()?, attempt, request, request_digest, key: None })
         }
         Call::Start { operation } => {
             Command::Start(Start { id: id.parse()?, operation: OperationId::new(operation)? })

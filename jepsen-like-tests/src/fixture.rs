@@ -138,7 +138,7 @@ impl Story {
             hold_ttl_ms: None,
         };
         let request_digest = request.digest();
-        let reserve = Command::Reserve(Reserve { id: id(7), attempt: 1, request, request_digest });
+        let reserve = Command::Reserve(Reserve { id: id(7), attempt: 1, request, request_digest, key: None });
         let call = Call::Reserve {
             tenant: "acme".into(),
             user: None,

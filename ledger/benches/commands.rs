@@ -75,7 +75,7 @@ impl Load {
             numbers.map(|number| ReservationId::from_parts(time_ms, number)).collect();
         let reserve = |(i, id): (usize, &ReservationId)| {
             let request = self.requests[i % self.requests.len()].clone();
-            Command::Reserve(Reserve { id: *id, attempt: 1, request, request_digest: [7; 32] })
+            Command::Reserve(Reserve { id: *id, attempt: 1, request, request_digest: [7; 32], key: None })
         };
         let actual = Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 300);
         let start = |id: &ReservationId| Command::Start(Start { id: *id, operation: self.operation.clone() });

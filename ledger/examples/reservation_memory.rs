@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|number| {
                 let request = requests[(number % 1000) as usize].clone();
                 let id = ReservationId::from_parts(now_ms, number.into());
-                Command::Reserve(Reserve { id, attempt: 1, request, request_digest: [7; 32] })
+                Command::Reserve(Reserve { id, attempt: 1, request, request_digest: [7; 32], key: None })
             })
             .collect();
         apply(&mut book, now_ms, &commands);

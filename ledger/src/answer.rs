@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{LimitId, OperationId, ReservationId};
+use crate::ids::{IdempotencyKey, LimitId, OperationId, ReservationId};
 use crate::plan::Level;
 use crate::record::Subject;
 use crate::unit::{Amounts, Unit};
@@ -95,6 +95,8 @@ pub struct Receipt {
 pub struct Extras {
     /// What was asked, of the units of which less was granted.
     pub asked: Amounts,
+    /// The idempotency key it was made with.
+    pub key: Option<IdempotencyKey>,
 }
 
 /// One leg of a receipt: the amount on one account.

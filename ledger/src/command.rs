@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{ActorName, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::{Calendar, Plan, TenantRecord};
 use crate::unit::{Amounts, Unit};
 
@@ -161,6 +161,9 @@ pub struct Reserve {
     pub request: Request,
     /// [`Request::digest`], computed where the request enters the cluster.
     pub request_digest: [u8; 32],
+    /// Stands for the first reservation that the tenant made with it, as long as that one is remembered.
+    /// Not part of the request.
+    pub key: Option<IdempotencyKey>,
 }
 
 /// See [`Command::Start`].

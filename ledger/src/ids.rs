@@ -113,6 +113,10 @@ name!(
     RouteName
 );
 name!(
+    /// A tenant's own name for a reservation, besides the reservation's id.
+    IdempotencyKey
+);
+name!(
     /// The model a request names.
     ModelName
 );

@@ -38,7 +38,7 @@ fn reserve(at: usize) -> Command {
     };
     let request_digest = request.digest();
     let id = ReservationId::from_parts(1_800_000_000_000, at as u128);
-    Command::Reserve(Reserve { id, attempt: 1, request, request_digest })
+    Command::Reserve(Reserve { id, attempt: 1, request, request_digest, key: None })
 }
 
 fn settle(at: usize) -> Command {

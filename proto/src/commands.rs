@@ -4,7 +4,7 @@ use holdfast_ledger::Command;
 use holdfast_ledger::command::{Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
 
 use crate::amounts::{amounts_or_none, check_nonzero, none_if_empty};
-use crate::field::{FieldError, InField, name, required};
+use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::v1;
 use crate::v1::batch_command::Command as Wire;
 
@@ -24,15 +24,21 @@ impl TryFrom<&v1::ReserveRequest> for Reserve {
             return Err(FieldError::new("request.hold_ttl_ms", "must not be 0; leave it out"));
         }
         let request_digest = request.digest();
-        Ok(Reserve { id, attempt: wire.attempt, request, request_digest })
+        let key = optional_name("idempotency_key", wire.idempotency_key.as_deref())?;
+        Ok(Reserve { id, attempt: wire.attempt, request, request_digest, key })
     }
 }
 
 impl From<&Reserve> for v1::ReserveRequest {
     fn from(command: &Reserve) -> Self {
         // The digest is not sent: the member that takes the call computes it.
-        let Reserve { id, attempt, request, request_digest: _ } = command;
-        v1::ReserveRequest { id: id.to_string(), attempt: *attempt, request: Some(request.into()) }
+        let Reserve { id, attempt, request, request_digest: _, key } = command;
+        v1::ReserveRequest {
+            id: id.to_string(),
+            attempt: *attempt,
+            request: Some(request.into()),
+            idempotency_key: key.as_ref().map(|key| key.as_str().to_owned()),
+        }
     }
 }
 

@@ -106,8 +106,11 @@ impl TryFrom<v1::Receipt> for Receipt {
 }
 
 impl From<&Extras> for v1::ReceiptExtras {
-    fn from(Extras { asked }: &Extras) -> Self {
-        v1::ReceiptExtras { asked: none_if_empty(*asked) }
+    fn from(Extras { asked, key }: &Extras) -> Self {
+        v1::ReceiptExtras {
+            asked: none_if_empty(*asked),
+            idempotency_key: key.as_ref().map(|key| text(key.as_str())),
+        }
     }
 }
 
@@ -115,9 +118,18 @@ impl From<&Extras> for v1::ReceiptExtras {
 pub(crate) fn optional_extras(
     wire: Option<&v1::ReceiptExtras>,
 ) -> Result<Option<Arc<Extras>>, FieldError> {
-    let Some(wire) = wire else { return Ok(None) };
-    let asked = amounts_or_none(wire.asked.as_ref()).in_field("asked").in_field("extras")?;
-    Ok(Some(Arc::new(Extras { asked })))
+    wire.map(|wire| Extras::try_from(wire).map(Arc::new)).transpose().in_field("extras")
+}
+
+impl TryFrom<&v1::ReceiptExtras> for Extras {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::ReceiptExtras) -> Result<Self, FieldError> {
+        Ok(Extras {
+            asked: amounts_or_none(wire.asked.as_ref()).in_field("asked")?,
+            key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
+        })
+    }
 }
 
 impl From<&LegReceipt> for v1::Leg {

@@ -47,7 +47,7 @@ fn request() -> Request {
 
 #[test]
 fn reserve() {
-    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32] };
+    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32], key: None };
     check(
         Command::Reserve(reserve),
         "08011a6c0a6a0a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab",
@@ -59,10 +59,20 @@ fn reserve() {
 fn reserve_up_to() {
     let minimum = Amounts::NONE.with(Unit::Tokens, 200);
     let request = Request { minimum, ..request() };
-    let reserve = Reserve { id: ID, attempt: 2, request, request_digest: [0xab; 32] };
+    let reserve = Reserve { id: ID, attempt: 2, request, request_digest: [0xab; 32], key: None };
     check(
         Command::Reserve(reserve),
         "08011a750a730a100123456789abcdef001122334455667710021a3b0a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea0142070a05080210c8012220abababababababababababababababababababababababababababababababab",
+    );
+}
+
+#[test]
+fn reserve_with_a_key() {
+    let key = Some("order-7".parse().unwrap());
+    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32], key };
+    check(
+        Command::Reserve(reserve),
+        "08011a750a730a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab2a076f726465722d37",
     );
 }
 

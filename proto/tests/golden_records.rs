@@ -252,7 +252,10 @@ fn reservation_with_extras() {
         started_at_ms: 0,
         unknown_at_ms: 0,
         ended: None,
-        extras: Some(Arc::new(Extras { asked: Amounts::NONE.with(Unit::Tokens, 90) })),
+        extras: Some(Arc::new(Extras {
+            asked: Amounts::NONE.with(Unit::Tokens, 90),
+            key: Some("order-7".parse().unwrap()),
+        })),
     };
     check(Record::Reservation(3, row), "");
 }

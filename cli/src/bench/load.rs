@@ -137,7 +137,7 @@ impl Caller {
             hold_ttl_ms: None,
         };
         // The client counts the attempts, and the member that takes the call computes the digest.
-        Reserve { id, attempt: 1, request, request_digest: [0; 32] }
+        Reserve { id, attempt: 1, request, request_digest: [0; 32], key: None }
     }
 
     async fn submit(&self, command: Command) -> Result<(), ()> {

@@ -37,6 +37,9 @@ pub struct Args {
     /// How long it is held before it is started [default: the route's]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration_ms)]
     hold_ttl: Option<u64>,
+    /// The tenant's own name for it: the same request with the same key gives the first one's receipt
+    #[arg(long)]
+    key: Option<String>,
     /// The reservation's id, a ULID; give the same again to ask for the same receipt [default: a new one]
     #[arg(long)]
     id: Option<ReservationId>,
@@ -73,6 +76,9 @@ fn request(id: ReservationId, args: Args) -> Outcome<Request> {
     }
     if let Some(region) = args.region {
         request = request.region(region);
+    }
+    if let Some(key) = args.key {
+        request = request.idempotency_key(key);
     }
     if let Some(ms) = args.hold_ttl {
         request = request.hold_ttl(Duration::from_millis(ms));

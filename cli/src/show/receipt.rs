@@ -24,6 +24,7 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     let extras = receipt.extras.clone().unwrap_or_default();
     // Of the units of which less was granted than asked.
     text("asked", amounts_document(extras.asked.as_ref()));
+    text("idempotency_key", extras.idempotency_key.into());
     text("legs", receipt.legs.iter().map(leg_document).collect());
     for (name, value) in [
         ("revision", Some(revision)),
@@ -78,6 +79,9 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
     let extras = receipt.extras.clone().unwrap_or_default();
     if extras.asked.is_some() {
         row("asked", amounts_text(extras.asked.as_ref()));
+    }
+    if let Some(key) = extras.idempotency_key {
+        row("idempotency key", key);
     }
     row("reserved at", instant(receipt.reserved_at_ms));
     if let Some(operation) = &receipt.operation {

@@ -18,7 +18,7 @@ type Unopened = SmallVec<[(usize, Box<Lineage>); 2]>;
 
 impl Book {
     pub(super) fn apply_reserve(&mut self, reserve: &Reserve) -> Result<Answer, Refusal> {
-        if let Some(found) = self.find(reserve.id) {
+        if let Some(found) = self.find_reserved(reserve) {
             return self.repeat_reserve(found, reserve);
         }
         self.check_fresh(reserve.id)?;
@@ -32,7 +32,16 @@ impl Book {
         answer
     }
 
-    /// A known id: the same receipt for the same request, whatever else has changed.
+    /// What stands under a reserve's id, or else under its key.
+    pub(crate) fn find_reserved(&self, reserve: &Reserve) -> Option<Found> {
+        self.find(reserve.id).or_else(|| {
+            let key = reserve.key.as_ref()?;
+            let slot = self.find_key(&reserve.request.tenant, key)?;
+            Some(Found::Reservation(slot))
+        })
+    }
+
+    /// A known id or key: the same receipt for the same request, whatever else has changed.
     fn repeat_reserve(&self, found: Found, reserve: &Reserve) -> Result<Answer, Refusal> {
         match found {
             Found::Tombstone(_) => Err(Refusal::WrongState { state: State::Released }),
@@ -87,10 +96,13 @@ impl Book {
             started_at_ms: 0,
             unknown_at_ms: 0,
             ended: None,
-            extras: extras(&asked, &amounts),
+            extras: extras(reserve, &asked, &amounts),
         };
         let slot = self.reservations.insert(Kept { row, leg_receipts });
         self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
+        if reserve.key.is_some() {
+            self.derived.keys.add(&self.reservations, slot);
+        }
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
         Ok(self.answer_with(slot))
@@ -242,15 +254,15 @@ impl Book {
 }
 
 /// What the receipt says besides what was granted.
-fn extras(asked: &Amounts, granted: &Amounts) -> Option<Arc<Extras>> {
-    if asked == granted {
+fn extras(reserve: &Reserve, asked: &Amounts, granted: &Amounts) -> Option<Arc<Extras>> {
+    if asked == granted && reserve.key.is_none() {
         return None;
     }
     let mut cut = *asked;
     for unit in Unit::ALL.into_iter().filter(|unit| asked.get(*unit) == granted.get(*unit)) {
         cut.set(unit, None);
     }
-    Some(Arc::new(Extras { asked: cut }))
+    Some(Arc::new(Extras { asked: cut, key: reserve.key.clone() }))
 }
 
 pub(crate) fn no_plan() -> Refusal {

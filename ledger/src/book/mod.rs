@@ -22,6 +22,7 @@ mod forget;
 mod generations;
 mod hash;
 mod judge;
+mod keys;
 mod lineage;
 mod paths;
 mod query;

@@ -33,7 +33,7 @@ impl Book {
     }
 
     fn try_preview(&self, reserve: &Reserve, now_ms: u64) -> Result<(), Refusal> {
-        if let Some(found) = self.find(reserve.id) {
+        if let Some(found) = self.find_reserved(reserve) {
             return match found {
                 Found::Tombstone(_) => Err(Refusal::WrongState { state: State::Released }),
                 Found::Reservation(slot) => {

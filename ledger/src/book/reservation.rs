@@ -7,7 +7,7 @@ use crate::answer::{Extras, LegReceipt, Receipt, State};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
-use crate::ids::{OperationId, UserId};
+use crate::ids::{IdempotencyKey, OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
 use crate::unit::Amounts;
 
@@ -71,6 +71,11 @@ impl ReservationRow {
         }
     }
 
+    /// The idempotency key it was made with.
+    pub(crate) fn key(&self) -> Option<&IdempotencyKey> {
+        self.extras.as_ref()?.key.as_ref()
+    }
+
     /// When timer work is due on it.
     pub(crate) fn due_ms(&self) -> Option<u64> {
         match (&self.ended, self.state) {
@@ -124,8 +129,9 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
 
 /// The part of the extras that never changes. Last among the fixed fields: it has no length of its own.
 fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
-    let Extras { asked } = extras;
+    let Extras { asked, key } = extras;
     write_amounts(asked, out);
+    out.put_optional_text(key.as_ref().map(IdempotencyKey::as_str));
 }
 
 impl Row for Kept {

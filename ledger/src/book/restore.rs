@@ -133,6 +133,7 @@ impl Restoring {
     fn add_reservation(&mut self, slot: u32, mut row: ReservationRow) -> Result<(), RestoreError> {
         let id = row.id;
         self.check_new_id(id)?;
+        self.check_new_key(&row)?;
         for leg in row.legs.iter() {
             let book = &mut self.book;
             let dangling = || RestoreError::Dangling(format!("reservation {id}"));
@@ -159,6 +160,7 @@ impl Restoring {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
         book.derived.add_id(&book.reservations, &book.tombstones, Found::Reservation(slot));
+        book.derived.keys.add(&book.reservations, slot);
         book.schedule_reservation(slot);
         Ok(())
     }
@@ -187,6 +189,14 @@ impl Restoring {
     fn check_new_id(&self, id: crate::ids::ReservationId) -> Result<(), RestoreError> {
         match self.book.find(id) {
             Some(_) => Err(RestoreError::Duplicate(format!("reservation {id}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_new_key(&self, row: &ReservationRow) -> Result<(), RestoreError> {
+        let Some(key) = row.key() else { return Ok(()) };
+        match self.book.derived.keys.find(&self.book.reservations, &row.subject.tenant, key) {
+            Some(_) => Err(RestoreError::Duplicate(format!("key {key} of {}", row.subject.tenant))),
             None => Ok(()),
         }
     }

@@ -50,6 +50,7 @@ fn reserve(number: u128, tokens: u64) -> Command {
         attempt: 1,
         request,
         request_digest,
+        key: None,
     })
 }
 

@@ -7,7 +7,7 @@ use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
 use crate::book::lineage::Sink;
 use crate::event::Effect;
-use crate::ids::ReservationId;
+use crate::ids::{IdempotencyKey, ReservationId, TenantId};
 use crate::record::{ClosedAccount, Leg, Lineage};
 use crate::unit::{Amounts, Unit};
 
@@ -68,6 +68,11 @@ impl Book {
 
     pub(crate) fn find(&self, id: ReservationId) -> Option<Found> {
         self.derived.find_id(&self.reservations, &self.tombstones, id)
+    }
+
+    /// The reservation that a tenant made with an idempotency key.
+    pub(crate) fn find_key(&self, tenant: &TenantId, key: &IdempotencyKey) -> Option<u32> {
+        self.derived.keys.find(&self.reservations, tenant, key)
     }
 
     /// Touches every lineage that a reservation is held on. On an error the command must be refused.

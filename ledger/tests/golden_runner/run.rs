@@ -262,7 +262,8 @@ impl Run {
                     hold_ttl_ms: words.option("ttl").map(time::duration),
                 };
                 let request_digest = request.digest();
-                Command::Reserve(Reserve { id, attempt: 1, request, request_digest })
+                let key = words.option("key").map(|key| key.parse().unwrap());
+                Command::Reserve(Reserve { id, attempt: 1, request, request_digest, key })
             }
             "start" => Command::Start(Start { id: self.id(words), operation: operation() }),
             "settle" => {

@@ -40,6 +40,9 @@ pub fn receipt(receipt: &Receipt) -> String {
         text += &format!(" of {}", amounts(&extras.asked));
     }
     text += &format!(", generation {}", receipt.generation);
+    if let Some(key) = &extras.key {
+        text += &format!(", key {key}");
+    }
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {
             text += &format!(", used {}, ended {}", amounts(actual), time::show(ended));

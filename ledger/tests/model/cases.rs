@@ -42,7 +42,7 @@ impl Writer {
 
     fn reserve_up_to(&mut self, number: u32, amounts: Amounts, minimum: Amounts) {
         let id = Id { at_ms: BEGIN_MS.max(self.now.saturating_sub(10)), number };
-        self.act(Act::Reserve { id, subject: SUBJECT, amounts, minimum, ttl_ms: None });
+        self.act(Act::Reserve { id, subject: SUBJECT, amounts, minimum, key: None, ttl_ms: None });
     }
 
     /// Starts and settles the reservation that was made at a time.

@@ -71,6 +71,7 @@ fn book_and_model_agree() {
         "id in future",
         "id too old",
         "invalid",
+        "key",
         "never fits",
         "not found",
         "published",

@@ -163,6 +163,11 @@ impl Model {
         if self.has_tombstone(reserve.id) {
             return Verdict::WrongState(State::Released);
         }
+        if let Some(first) = self.first_with_key(reserve) {
+            self.seen.insert("key");
+            let same = first.digest == reserve.request_digest;
+            return if same { first.sketch(now) } else { Verdict::Conflict(first.state_at(now)) };
+        }
         if let Err(refusal) = self.check_fresh(reserve.id) {
             return refusal;
         }
@@ -201,6 +206,7 @@ impl Model {
         let reservation = Reservation {
             id: reserve.id,
             digest: reserve.request_digest,
+            key: reserve.key.clone(),
             request: reserve.request.clone(),
             route: route.clone(),
             grace_ms: plan.expiring_grace_ms,
@@ -227,6 +233,13 @@ impl Model {
         let verdict = reservation.sketch(now);
         self.reservations.push(reservation);
         verdict
+    }
+
+    /// The reservation that a tenant's key stands for: every one that is remembered has a key of its own.
+    fn first_with_key(&self, reserve: &Reserve) -> Option<Reservation> {
+        let tenant = &reserve.request.tenant;
+        let mut known = self.reservations.iter().filter(|known| known.request.tenant == *tenant);
+        known.find(|known| known.key.is_some() && known.key == reserve.key).cloned()
     }
 
     /// What is granted of an ask whose minimum fits, and what was asked where it is less: every limit in turn

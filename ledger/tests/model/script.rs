@@ -6,7 +6,7 @@ use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
     Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
 };
-use holdfast_ledger::ids::{ActorName, ModelName, OperationId, RouteName, TenantId, UserId};
+use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Plan, TenantRecord};
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 use rand::{RngExt, SeedableRng};
@@ -41,7 +41,7 @@ pub struct Step {
 /// What a step asks.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Reserve { id: Id, subject: Subject, amounts: Amounts, minimum: Amounts, ttl_ms: Option<u64> },
+    Reserve { id: Id, subject: Subject, amounts: Amounts, minimum: Amounts, key: Option<u8>, ttl_ms: Option<u64> },
     Start { id: Id, operation: u8 },
     Settle { id: Id, operation: u8, actual: Amounts },
     Release { id: Id },
@@ -98,7 +98,7 @@ impl Script {
         let documents = (0..VARIANTS).map(|variant| document(shape, variant, scale)).collect();
         let mut script = Script { documents, shape, scale, steps: Vec::new() };
         let model = Model::default();
-        let mut writer = Writer { random, scale, now: BEGIN_MS, ids: Vec::new(), next: 0, last: None, model };
+        let mut writer = Writer { random, scale, now: BEGIN_MS, ids: Vec::new(), next: 0, last: None, reserved: None, model };
         let first = Act::Publish { variant: 0, expected: None };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
@@ -115,7 +115,7 @@ impl Script {
         let actor = ActorName::new("tester").unwrap();
         let operation = |number: &u8| OperationId::new(format!("op{number}")).unwrap();
         Some(match act {
-            Act::Reserve { id, subject, amounts, minimum, ttl_ms } => {
+            Act::Reserve { id, subject, amounts, minimum, key, ttl_ms } => {
                 let request = Request {
                     tenant: subject.tenant_id(),
                     user: subject.user_id(),
@@ -127,7 +127,8 @@ impl Script {
                     hold_ttl_ms: *ttl_ms,
                 };
                 let request_digest = request.digest();
-                Command::Reserve(Reserve { id: id.ulid(), attempt: 2, request, request_digest })
+                let key = key.map(|key| IdempotencyKey::new(format!("key{key}")).unwrap());
+                Command::Reserve(Reserve { id: id.ulid(), attempt: 2, request, request_digest, key })
             }
             Act::Start { id, operation: number } => {
                 Command::Start(Start { id: id.ulid(), operation: operation(number) })
@@ -182,6 +183,8 @@ struct Writer {
     next: u32,
     /// The last command on an id, for repeats.
     last: Option<Act>,
+    /// The last reserve that had a key.
+    reserved: Option<Act>,
     /// Knows which reservations are in which state, so that commands often meet one that they are for.
     model: Model,
 }
@@ -272,7 +275,26 @@ impl Writer {
         };
         let (subject, amounts) = (self.subject(), self.amounts());
         let minimum = if self.random.random_ratio(1, 4) { self.minimum(&amounts) } else { Amounts::NONE };
-        Act::Reserve { id, subject, amounts, minimum, ttl_ms }
+        let key = match self.random.random_range(0..6) {
+            0 => Some(self.random.random_range(0..4)),
+            _ => None,
+        };
+        match &self.reserved {
+            // A retry under another id that means the same.
+            Some(Act::Reserve { subject, amounts, minimum, key: Some(key), ttl_ms, .. })
+                if self.random.random_ratio(1, 10) =>
+            {
+                let (amounts, minimum, key) = (*amounts, *minimum, Some(*key));
+                Act::Reserve { id, subject: *subject, amounts, minimum, key, ttl_ms: *ttl_ms }
+            }
+            _ => {
+                let act = Act::Reserve { id, subject, amounts, minimum, key, ttl_ms };
+                if key.is_some() {
+                    self.reserved = Some(act.clone());
+                }
+                act
+            }
+        }
     }
 
     /// Now and then a little wrong: over what is asked, 0, or of a unit that is not asked for.

@@ -36,6 +36,7 @@ pub fn reserve(id: &str, tenant: &str, tokens: u64) -> v1::ReserveRequest {
             amounts: Some(tokens_of(tokens)),
             ..v1::Request::default()
         }),
+        idempotency_key: None,
     }
 }
 

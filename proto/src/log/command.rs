@@ -40,12 +40,15 @@ impl TryFrom<&v1::LogCommand> for Command {
 
 fn encode(command: &Command) -> Wire {
     match command {
-        Command::Reserve(Reserve { id, attempt, request, request_digest }) => Wire::Reserve(v1::LogReserve {
-            id: encode_id(*id),
-            attempt: *attempt,
-            request: Some(request.into()),
-            request_digest: Bytes::copy_from_slice(request_digest),
-        }),
+        Command::Reserve(Reserve { id, attempt, request, request_digest, key }) => {
+            Wire::Reserve(v1::LogReserve {
+                id: encode_id(*id),
+                attempt: *attempt,
+                request: Some(request.into()),
+                request_digest: Bytes::copy_from_slice(request_digest),
+                idempotency_key: key.as_ref().map(|key| key.as_str().to_owned()),
+            })
+        }
         Command::Start(Start { id, operation }) => {
             Wire::Start(v1::LogStart { id: encode_id(*id), operation: operation.as_str().to_owned() })
         }
@@ -104,6 +107,7 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             attempt: wire.attempt,
             request: required("request", wire.request.as_ref())?.try_into().in_field("request")?,
             request_digest: fixed("request_digest", &wire.request_digest)?,
+            key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
         }),
         Wire::Start(wire) => Command::Start(Start {
             id: decode_id("id", &wire.id)?,

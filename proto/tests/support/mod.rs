@@ -148,7 +148,8 @@ impl Random {
     pub fn reserve(&mut self) -> Reserve {
         let request = self.request();
         let request_digest = request.digest();
-        Reserve { id: self.id(), attempt: self.0.random_range(1..=u32::MAX), request, request_digest }
+        let attempt = self.0.random_range(1..=u32::MAX);
+        Reserve { id: self.id(), attempt, request, request_digest, key: self.maybe(Random::name) }
     }
 
     /// A command that travels in the batched stream.
@@ -265,7 +266,7 @@ impl Random {
     }
 
     pub fn extras(&mut self) -> Extras {
-        Extras { asked: self.amounts() }
+        Extras { asked: self.amounts(), key: self.maybe(Random::name) }
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {
