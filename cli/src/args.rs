@@ -40,6 +40,8 @@ pub enum Command {
     Start(commands::start::Args),
     /// End a started reservation with what it used
     Settle(commands::settle::Args),
+    /// Put the usage of an estimated settlement right, once
+    Correct(commands::correct::Args),
     /// End a reservation that was not started
     Release(commands::release::Args),
     /// Show a reservation

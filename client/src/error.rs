@@ -81,6 +81,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::Release(command) => Some(command.id),
         Command::Renew(command) => Some(command.id),
         Command::ReportUnknown(command) => Some(command.id),
+        Command::Correct(command) => Some(command.id),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
         | Command::SetTenant(_)

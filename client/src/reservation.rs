@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdfast_proto::FieldError;
 use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::{Receipt, State, Tier};
-use holdfast_proto::ledger::command::{Release, Renew, ReportUnknown, Settle, Start};
+use holdfast_proto::ledger::command::{Correct, Release, Renew, ReportUnknown, Settle, Start};
 use holdfast_proto::ledger::ids::OperationId;
 use holdfast_proto::ledger::{Amounts, Command, ReservationId};
 
@@ -82,7 +82,21 @@ impl Reservation {
     /// A unit that was held and is absent settles at the held amount for `requests` and at 0 for the others.
     pub async fn settle(&mut self, actual: Amounts) -> Result<&Receipt, CallError> {
         let (id, operation) = (self.id(), self.operation()?);
-        self.submit(Command::Settle(Settle { id, operation, actual })).await
+        self.submit(Command::Settle(Settle { id, operation, actual, estimated: false })).await
+    }
+
+    /// Ends it when the execution has ended and its usage was not reported: with what is known, and what was
+    /// held of every other unit. [`Reservation::correct`] may put it right within the route's correction window.
+    pub async fn settle_estimated(&mut self, known: Amounts) -> Result<&Receipt, CallError> {
+        let (id, operation) = (self.id(), self.operation()?);
+        self.submit(Command::Settle(Settle { id, operation, actual: known, estimated: true })).await
+    }
+
+    /// Puts an estimated settlement right, once: what the operation's receipt says it really used. A unit
+    /// that is absent stays as it was estimated.
+    pub async fn correct(&mut self, actual: Amounts) -> Result<&Receipt, CallError> {
+        let (id, operation) = (self.id(), self.operation()?);
+        self.submit(Command::Correct(Correct { id, operation, actual })).await
     }
 
     /// Says that the operation was lost sight of: its units stay held until an operation receipt ends it.

@@ -30,6 +30,7 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
             id: id.parse()?,
             operation: OperationId::new(operation)?,
             actual: amounts_from_words(actual),
+            estimated: false,
         }),
         Call::Release => Command::Release(Release { id: id.parse()? }),
         Call::Get | Call::Publish { .. } => return Ok(None),

@@ -80,7 +80,7 @@ impl Load {
         let actual = Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 300);
         let start = |id: &ReservationId| Command::Start(Start { id: *id, operation: self.operation.clone() });
         let settle = |id: &ReservationId| {
-            Command::Settle(Settle { id: *id, operation: self.operation.clone(), actual })
+            Command::Settle(Settle { id: *id, operation: self.operation.clone(), actual, estimated: false })
         };
         let entries = |commands: Vec<Command>| commands.chunks(ENTRY).map(<[Command]>::to_vec).collect();
         [

@@ -78,7 +78,7 @@ pub struct Receipt {
     pub operation: Option<OperationId>,
     /// Book time of the start, ms.
     pub started_at_ms: Option<u64>,
-    /// What it used, once settled.
+    /// What it was settled with. If that was estimated, [`Receipt::used`] knows better once it is corrected.
     pub actual: Option<Amounts>,
     /// Book time of its end, ms.
     pub ended_at_ms: Option<u64>,
@@ -97,6 +97,40 @@ pub struct Extras {
     pub asked: Amounts,
     /// The idempotency key it was made with.
     pub key: Option<IdempotencyKey>,
+    /// It was settled with guesses, and what has become of them.
+    pub estimate: Option<Estimate>,
+}
+
+/// What is known of a settlement that was estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// What put it right; `None`: nothing yet.
+    pub correction: Option<Correction>,
+}
+
+/// An estimated settlement was put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// Book time, ms.
+    pub at_ms: u64,
+    /// The revision that did it.
+    pub revision: u64,
+    /// What the operation really used.
+    pub actual: Amounts,
+    /// Debt of its lineages that remained right after it, per unit, the largest of each unit.
+    pub debt: Amounts,
+}
+
+impl Receipt {
+    /// The correction of its estimated settlement, if there was one.
+    pub fn correction(&self) -> Option<&Correction> {
+        self.extras.as_ref()?.estimate.as_ref()?.correction.as_ref()
+    }
+
+    /// What it used, as far as it is known: what a correction says, else what it was settled with.
+    pub fn used(&self) -> Option<Amounts> {
+        self.correction().map(|correction| correction.actual).or(self.actual)
+    }
 }
 
 /// One leg of a receipt: the amount on one account.

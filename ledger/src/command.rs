@@ -44,6 +44,8 @@ pub enum Command {
     Settle(Settle),
     /// End a reservation that was not started, or leave a tombstone for an id never seen.
     Release(Release),
+    /// Put the usage of an estimated settlement right, once, by the operation's receipt.
+    Correct(Correct),
     /// Extend the hold TTL or the usage deadline.
     Renew(Renew),
     /// The gateway lost sight of the operation: STARTED → USAGE_UNKNOWN.
@@ -183,7 +185,21 @@ pub struct Settle {
     /// The operation that was bound at start.
     pub operation: OperationId,
     /// What it used, per unit. A unit that was held and is absent here settles at the held amount
-    /// for `requests`, and at 0 for the others; `slots` always settle with 0 spent.
+    /// for `requests`, and at 0 for the others, or if it is estimated at the held amount for all; `slots`
+    /// always settle with 0 spent.
+    pub actual: Amounts,
+    /// The execution ended and its usage was not reported: these are guesses, and may be corrected once.
+    pub estimated: bool,
+}
+
+/// See [`Command::Correct`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correct {
+    /// The reservation.
+    pub id: ReservationId,
+    /// The operation that was bound at start.
+    pub operation: OperationId,
+    /// What it really used, per unit. A unit that is absent stays as it was estimated.
     pub actual: Amounts,
 }
 

@@ -105,7 +105,7 @@ pub enum EventKind {
 /// What a node's history index is told. Drained after each entry; never part of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A reservation ended.
+    /// A reservation ended, or its estimated settlement was corrected.
     Ended(Arc<Receipt>),
     /// An event.
     Event(Arc<Event>),

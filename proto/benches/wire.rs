@@ -46,6 +46,7 @@ fn settle(at: usize) -> Command {
         id: ReservationId::from_parts(1_800_000_000_000, at as u128),
         operation: parse("operation-00001"),
         actual: Amounts::NONE.with(Unit::Tokens, 200).with(Unit::Micros, 30_000),
+        estimated: false,
     })
 }
 

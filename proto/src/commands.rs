@@ -1,7 +1,7 @@
 //! The commands of the public `Ledger` service.
 
 use holdfast_ledger::Command;
-use holdfast_ledger::command::{Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::command::{Correct, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
 
 use crate::amounts::{amounts_or_none, check_nonzero, none_if_empty};
 use crate::field::{FieldError, InField, name, optional_name, required};
@@ -64,13 +64,37 @@ impl TryFrom<&v1::SettleRequest> for Settle {
             id: name("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
             actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            estimated: wire.estimated,
         })
     }
 }
 
 impl From<&Settle> for v1::SettleRequest {
-    fn from(Settle { id, operation, actual }: &Settle) -> Self {
+    fn from(Settle { id, operation, actual, estimated }: &Settle) -> Self {
         v1::SettleRequest {
+            id: id.to_string(),
+            operation: operation.as_str().to_owned(),
+            actual: none_if_empty(*actual),
+            estimated: *estimated,
+        }
+    }
+}
+
+impl TryFrom<&v1::CorrectRequest> for Correct {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::CorrectRequest) -> Result<Self, FieldError> {
+        Ok(Correct {
+            id: name("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+        })
+    }
+}
+
+impl From<&Correct> for v1::CorrectRequest {
+    fn from(Correct { id, operation, actual }: &Correct) -> Self {
+        v1::CorrectRequest {
             id: id.to_string(),
             operation: operation.as_str().to_owned(),
             actual: none_if_empty(*actual),
@@ -132,6 +156,7 @@ impl TryFrom<&Wire> for Command {
             Wire::Reserve(wire) => Command::Reserve(wire.try_into().in_field("reserve")?),
             Wire::Start(wire) => Command::Start(wire.try_into().in_field("start")?),
             Wire::Settle(wire) => Command::Settle(wire.try_into().in_field("settle")?),
+            Wire::Correct(wire) => Command::Correct(wire.try_into().in_field("correct")?),
             Wire::Renew(wire) => Command::Renew(wire.try_into().in_field("renew")?),
             Wire::Release(wire) => Command::Release(wire.try_into().in_field("release")?),
             Wire::ReportUnknown(wire) => Command::ReportUnknown(wire.try_into().in_field("report_unknown")?),
@@ -145,6 +170,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::Reserve(command) => Wire::Reserve(command.into()),
         Command::Start(command) => Wire::Start(command.into()),
         Command::Settle(command) => Wire::Settle(command.into()),
+        Command::Correct(command) => Wire::Correct(command.into()),
         Command::Renew(command) => Wire::Renew(command.into()),
         Command::Release(command) => Wire::Release(command.into()),
         Command::ReportUnknown(command) => Wire::ReportUnknown(command.into()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Extras, LegReceipt, Receipt, Rejection};
+use holdfast_ledger::answer::{Correction, Estimate, Extras, LegReceipt, Receipt, Rejection};
 use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
@@ -106,10 +106,12 @@ impl TryFrom<v1::Receipt> for Receipt {
 }
 
 impl From<&Extras> for v1::ReceiptExtras {
-    fn from(Extras { asked, key }: &Extras) -> Self {
+    fn from(Extras { asked, key, estimate }: &Extras) -> Self {
         v1::ReceiptExtras {
             asked: none_if_empty(*asked),
             idempotency_key: key.as_ref().map(|key| text(key.as_str())),
+            estimated: estimate.is_some(),
+            correction: estimate.and_then(|estimate| estimate.correction).map(v1::Correction::from),
         }
     }
 }
@@ -128,6 +130,37 @@ impl TryFrom<&v1::ReceiptExtras> for Extras {
         Ok(Extras {
             asked: amounts_or_none(wire.asked.as_ref()).in_field("asked")?,
             key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
+            estimate: read_estimate(wire)?,
+        })
+    }
+}
+
+fn read_estimate(wire: &v1::ReceiptExtras) -> Result<Option<Estimate>, FieldError> {
+    match (&wire.correction, wire.estimated) {
+        (Some(_), false) => Err(FieldError::new("correction", "is of a settlement that was not estimated")),
+        (None, false) => Ok(None),
+        (correction, true) => {
+            let correction = correction.as_ref().map(Correction::try_from).transpose();
+            Ok(Some(Estimate { correction: correction.in_field("correction")? }))
+        }
+    }
+}
+
+impl From<Correction> for v1::Correction {
+    fn from(Correction { at_ms, revision, actual, debt }: Correction) -> Self {
+        v1::Correction { at_ms, revision, actual: none_if_empty(actual), debt: none_if_empty(debt) }
+    }
+}
+
+impl TryFrom<&v1::Correction> for Correction {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::Correction) -> Result<Self, FieldError> {
+        Ok(Correction {
+            at_ms: wire.at_ms,
+            revision: wire.revision,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
         })
     }
 }

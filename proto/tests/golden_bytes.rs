@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
+    Correct, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
     Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
@@ -88,8 +88,21 @@ fn start() {
 fn settle() {
     let actual = Amounts::NONE.with(Unit::Tokens, 200);
     check(
-        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual }),
+        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual, estimated: false }),
         "08011a231a210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
+    );
+    check(
+        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual, estimated: true }),
+        "08011a251a230a100123456789abcdef001122334455667712046f702d311a070a05080210c8012001",
+    );
+}
+
+#[test]
+fn correct() {
+    let actual = Amounts::NONE.with(Unit::Tokens, 200);
+    check(
+        Command::Correct(Correct { id: ID, operation: "op-1".parse().unwrap(), actual }),
+        "08011a2362210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
     );
 }
 

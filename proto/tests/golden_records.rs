@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Extras, State, Tier};
+use holdfast_ledger::answer::{Correction, Estimate, Extras, State, Tier};
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
@@ -255,6 +255,14 @@ fn reservation_with_extras() {
         extras: Some(Arc::new(Extras {
             asked: Amounts::NONE.with(Unit::Tokens, 90),
             key: Some("order-7".parse().unwrap()),
+            estimate: Some(Estimate {
+                correction: Some(Correction {
+                    at_ms: 11,
+                    revision: 12,
+                    actual: Amounts::NONE.with(Unit::Tokens, 40),
+                    debt: Amounts::NONE.with(Unit::Tokens, 1),
+                }),
+            }),
         })),
     };
     check(Record::Reservation(3, row), "");

@@ -114,7 +114,7 @@ impl Caller {
             Mix::Pairs | Mix::Hot | Mix::ReserveStartSettle => {
                 self.submit(Command::Start(Start { id, operation: self.operation.clone() })).await?;
                 let actual = Amounts::NONE.with(Unit::Tokens, ACTUAL);
-                let settle = Settle { id, operation: self.operation.clone(), actual };
+                let settle = Settle { id, operation: self.operation.clone(), actual, estimated: false };
                 self.submit(Command::Settle(settle)).await?;
             }
         }

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod bench;
 pub mod completion;
+pub mod correct;
 pub mod dev;
 pub mod get;
 pub mod history;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Reserve(args) => wait(reserve::run(settings, args)),
         Command::Start(args) => wait(start::run(settings, args)),
         Command::Settle(args) => wait(settle::run(settings, args)),
+        Command::Correct(args) => wait(correct::run(settings, args)),
         Command::Release(args) => wait(release::run(settings, args)),
         Command::Get(args) => wait(get::run(settings, args)),
         Command::Quota(args) => wait(quota::run(settings, args)),

@@ -25,6 +25,8 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     // Of the units of which less was granted than asked.
     text("asked", amounts_document(extras.asked.as_ref()));
     text("idempotency_key", extras.idempotency_key.into());
+    text("estimated", extras.estimated.into());
+    text("correction", extras.correction.as_ref().map_or(Value::Null, correction_document));
     text("legs", receipt.legs.iter().map(leg_document).collect());
     for (name, value) in [
         ("revision", Some(revision)),
@@ -49,6 +51,15 @@ fn amounts_document(amounts: Option<&v1::Amounts>) -> Value {
     for part in amounts.into_iter().flat_map(|amounts| &amounts.amounts) {
         put_u64(&mut object, &unit(part.unit), part.amount);
     }
+    object.into()
+}
+
+fn correction_document(correction: &v1::Correction) -> Value {
+    let mut object = Map::new();
+    put_u64(&mut object, "at_ms", correction.at_ms);
+    put_u64(&mut object, "revision", correction.revision);
+    object.insert("actual".into(), amounts_document(correction.actual.as_ref()));
+    object.insert("debt".into(), amounts_document(correction.debt.as_ref()));
     object.into()
 }
 
@@ -95,7 +106,11 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
         None => row("expires at", instant(receipt.expires_at_ms)),
     }
     if receipt.actual.is_some() {
-        row("actual", amounts_text(receipt.actual.as_ref()));
+        row(if extras.estimated { "estimated" } else { "actual" }, amounts_text(receipt.actual.as_ref()));
+    }
+    if let Some(correction) = &extras.correction {
+        row("corrected to", amounts_text(correction.actual.as_ref()));
+        row("corrected at", instant(correction.at_ms));
     }
     if receipt.debt.as_ref().is_some_and(|debt| !debt.amounts.is_empty()) {
         row("debt", amounts_text(receipt.debt.as_ref()));

@@ -206,6 +206,7 @@ fn id_of(command: &Command) -> Option<ReservationId> {
         Command::Release(release) => Some(release.id),
         Command::Renew(renew) => Some(renew.id),
         Command::ReportUnknown(report) => Some(report.id),
+        Command::Correct(correct) => Some(correct.id),
         _ => None,
     }
 }

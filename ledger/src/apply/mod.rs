@@ -3,9 +3,10 @@
 use crate::answer::{Answer, Refusal, State};
 use crate::book::{Book, Found, Uncovered};
 use crate::command::Command;
-use crate::ids::ReservationId;
+use crate::ids::{OperationId, ReservationId};
 use crate::limits::ID_AHEAD_MS;
 
+mod correct;
 mod publish_plan;
 mod raise_rules;
 mod release;
@@ -25,6 +26,7 @@ impl Book {
             Command::Reserve(reserve) => self.apply_reserve(reserve),
             Command::Start(start) => self.apply_start(start),
             Command::Settle(settle) => self.apply_settle(settle),
+            Command::Correct(correct) => self.apply_correct(correct),
             Command::Release(release) => self.apply_release(release),
             Command::Renew(renew) => self.apply_renew(renew),
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
@@ -50,6 +52,16 @@ impl Book {
     /// A reservation's state now.
     fn state(&self, slot: u32) -> State {
         self.reservations.get(slot).state_at(self.header.clock_ms)
+    }
+
+    /// Whether a command names the operation that a reservation is bound to.
+    fn check_operation(&self, slot: u32, named: &OperationId) -> Result<(), Refusal> {
+        let state = self.state(slot);
+        match &self.reservations.get(slot).operation {
+            None => Err(Refusal::WrongState { state }),
+            Some(bound) if bound != named => Err(Refusal::Conflict { state }),
+            Some(_) => Ok(()),
+        }
     }
 
     /// The repeated or unchanged answer; anything where nobody reads it.

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::answer::{Extras, LegReceipt, Receipt, State};
+use crate::answer::{Correction, Estimate, Extras, LegReceipt, Receipt, State};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
@@ -71,6 +71,17 @@ impl ReservationRow {
         }
     }
 
+    /// Whether something may still be booked on it under the terms it was admitted with.
+    pub(crate) fn needs_terms(&self) -> bool {
+        let corrected = |estimate: &Estimate| estimate.correction.is_some();
+        self.ended.is_none() || self.estimate().is_some_and(|estimate| !corrected(estimate))
+    }
+
+    /// What is known of its estimated settlement, if it was one.
+    pub(crate) fn estimate(&self) -> Option<&Estimate> {
+        self.extras.as_ref()?.estimate.as_ref()
+    }
+
     /// The idempotency key it was made with.
     pub(crate) fn key(&self) -> Option<&IdempotencyKey> {
         self.extras.as_ref()?.key.as_ref()
@@ -114,6 +125,11 @@ impl Book {
         }
     }
 
+    /// The extras of a reservation for writing.
+    pub(crate) fn extras_mut(&mut self, slot: u32) -> &mut Extras {
+        Arc::make_mut(self.reservations.get_mut(slot).extras.get_or_insert_default())
+    }
+
     pub(crate) fn receipt_of(&self, slot: u32) -> Arc<Receipt> {
         Arc::new(self.reservations.get(slot).receipt(self.header.clock_ms))
     }
@@ -127,11 +143,27 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     }
 }
 
-/// The part of the extras that never changes. Last among the fixed fields: it has no length of its own.
+/// The part of the extras that never changes. Last among the fixed fields: it has no length of its own, and
+/// is nothing where there is nothing to say, since the extras themselves may come later.
 fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
-    let Extras { asked, key } = extras;
+    let Extras { asked, key, estimate: _ } = extras;
+    if asked.is_empty() && key.is_none() {
+        return;
+    }
     write_amounts(asked, out);
     out.put_optional_text(key.as_ref().map(IdempotencyKey::as_str));
+}
+
+/// The part of the extras that changes. Nothing for most reservations that have any.
+fn write_extras(extras: &Extras, out: &mut RowBytes) {
+    let Some(Estimate { correction }) = &extras.estimate else { return };
+    out.put_u8(1 + u8::from(correction.is_some()));
+    if let Some(Correction { at_ms, revision, actual, debt }) = correction {
+        out.put_u64(*at_ms);
+        out.put_u64(*revision);
+        write_amounts(actual, out);
+        write_amounts(debt, out);
+    }
 }
 
 impl Row for Kept {
@@ -173,6 +205,9 @@ impl Row for Kept {
             write_amounts(&ended.debt, out);
         }
         out.put_optional_text(self.operation.as_ref().map(OperationId::as_str));
+        if let Some(extras) = self.extras.as_deref() {
+            write_extras(extras, out);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::book::derived::TimerWork;
 use crate::book::{Book, Uncovered};
 use crate::event::Effect;
 use crate::ids::ReservationId;
-use crate::limits::{DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
+use crate::limits::{CORRECTION_WINDOW_MS, DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::record::Ended;
 use crate::unit::Amounts;
 
@@ -91,7 +91,11 @@ impl Book {
     /// Ends a reservation whose legs were ended. Gives its last receipt.
     pub(crate) fn end(&mut self, slot: u32, state: State, actual: Amounts, debt: Amounts) -> Arc<Receipt> {
         let (at_ms, revision) = (self.header.clock_ms, self.header.revision);
-        let forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
+        let mut forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
+        if self.reservations.get(slot).estimate().is_some() {
+            let window_ms = self.route_of(slot).map_or(CORRECTION_WINDOW_MS, |route| route.correction_window_ms);
+            forget_at_ms = forget_at_ms.max(at_ms.saturating_add(window_ms));
+        }
         let row = self.reservations.get_mut(slot);
         self.derived.tally.leave(row.state);
         self.derived.tally.enter(state);
@@ -101,6 +105,14 @@ impl Book {
             self.derived.unknown.remove(&(row.unknown_at_ms, row.id));
         }
         self.derived.reservation_timers.schedule(forget_at_ms, slot);
+        let receipt = self.receipt_of(slot);
+        self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
+        receipt
+    }
+
+    /// A settled reservation was corrected. Gives its last receipt.
+    pub(crate) fn end_again(&mut self, slot: u32, state: State) -> Arc<Receipt> {
+        self.reservations.get_mut(slot).state = state;
         let receipt = self.receipt_of(slot);
         self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
         receipt

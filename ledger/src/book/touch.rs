@@ -89,11 +89,7 @@ impl Book {
         let mut debts = Amounts::NONE;
         for leg in legs.iter() {
             let debt = self.end_leg(leg, actual, id);
-            if debt > 0 {
-                let unit = self.lineages.get(leg.lineage).unit;
-                let debt = u64::try_from(debt).unwrap_or(u64::MAX).max(debts.get(unit).unwrap_or(0));
-                debts.set(unit, Some(debt));
-            }
+            raise(&mut debts, self.lineages.get(leg.lineage).unit, debt);
         }
         debts
     }
@@ -114,14 +110,58 @@ impl Book {
         debt
     }
 
+    /// Books on the legs of a settled reservation, whose lineages were touched, what differs between its
+    /// estimate and what it really used. Gives the debt that remains per unit, the largest of each.
+    pub(crate) fn correct_legs(&mut self, slot: u32, before: &Amounts, actual: &Amounts) -> Amounts {
+        let row = self.reservations.get(slot);
+        let (id, legs) = (row.id, Arc::clone(&row.legs));
+        let mut debts = Amounts::NONE;
+        for leg in legs.iter() {
+            let unit = self.lineages.get(leg.lineage).unit;
+            let booked = |amounts: &Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
+            let debt = self.correct_leg(leg, booked(before), booked(actual), id);
+            raise(&mut debts, unit, debt);
+        }
+        debts
+    }
+
+    fn correct_leg(&mut self, leg: &Leg, before: u64, actual: u64, id: ReservationId) -> u128 {
+        if self.lineages.get(leg.lineage).current.number == leg.account {
+            let row = self.lineages.get_mut(leg.lineage);
+            row.correct_current(before, actual, id, &mut self.derived.sink);
+        } else {
+            let closed = self.closed_of(leg, id);
+            self.note_closed(closed);
+            let row = self.lineages.get_mut(leg.lineage);
+            let account = &mut self.closed.get_mut(closed).account;
+            row.correct_closed(account, before, actual, id, &mut self.derived.sink);
+        }
+        self.put_away(leg.lineage);
+        self.lineages.get(leg.lineage).debt
+    }
+
     fn end_closed_leg(&mut self, leg: &Leg, spent: u64, id: ReservationId) -> u128 {
-        let Some(closed) = self.derived.closed_slot(&self.closed, leg.lineage, leg.account) else {
-            panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account);
-        };
+        let closed = self.closed_of(leg, id);
         self.note_closed(closed);
         let row = self.lineages.get_mut(leg.lineage);
         let account = &mut self.closed.get_mut(closed).account;
         row.settle_closed(account, leg.amount, spent, id, &mut self.derived.sink);
         row.debt
+    }
+
+    /// The slot of the closed account that a leg is on.
+    fn closed_of(&self, leg: &Leg, id: ReservationId) -> u32 {
+        match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
+            Some(closed) => closed,
+            None => panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account),
+        }
+    }
+}
+
+/// Keeps the largest debt of each unit.
+fn raise(debts: &mut Amounts, unit: Unit, debt: u128) {
+    if debt > 0 {
+        let debt = u64::try_from(debt).unwrap_or(u64::MAX);
+        debts.set(unit, Some(debt.max(debts.get(unit).unwrap_or(0))));
     }
 }

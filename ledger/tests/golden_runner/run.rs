@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{
-    Command, EntryHeader, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    Command, Correct, EntryHeader, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
     SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
@@ -266,9 +266,14 @@ impl Run {
                 Command::Reserve(Reserve { id, attempt: 1, request, request_digest, key })
             }
             "start" => Command::Start(Start { id: self.id(words), operation: operation() }),
-            "settle" => {
+            "settle" | "estimate" => {
                 let id = self.id(words);
-                Command::Settle(Settle { id, operation: operation(), actual: words.amounts() })
+                let (actual, estimated) = (words.amounts(), words.verb == "estimate");
+                Command::Settle(Settle { id, operation: operation(), actual, estimated })
+            }
+            "correct" => {
+                let id = self.id(words);
+                Command::Correct(Correct { id, operation: operation(), actual: words.amounts() })
             }
             "release" => Command::Release(Release { id: self.id(words) }),
             "renew" => {

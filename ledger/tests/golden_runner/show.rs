@@ -45,13 +45,21 @@ pub fn receipt(receipt: &Receipt) -> String {
     }
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {
-            text += &format!(", used {}, ended {}", amounts(actual), time::show(ended));
+            let word = if extras.estimate.is_some() { "estimated" } else { "used" };
+            text += &format!(", {word} {}, ended {}", amounts(actual), time::show(ended));
             if !receipt.debt.is_empty() {
                 text += &format!(", debt {}", amounts(&receipt.debt));
             }
         }
         (None, Some(ended)) => text += &format!(", ended {}", time::show(ended)),
         _ => text += &format!(", until {}", time::show(receipt.expires_at_ms)),
+    }
+    if let Some(correction) = receipt.correction() {
+        let at = time::show(correction.at_ms);
+        text += &format!(", corrected to {} {at}", amounts(&correction.actual));
+        if !correction.debt.is_empty() {
+            text += &format!(", debt then {}", amounts(&correction.debt));
+        }
     }
     text
 }

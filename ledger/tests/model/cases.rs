@@ -49,7 +49,7 @@ impl Writer {
     fn settle(&mut self, made_at_ms: u64, number: u32, actual: Amounts) {
         let id = Id { at_ms: BEGIN_MS.max(made_at_ms.saturating_sub(10)), number };
         self.act(Act::Start { id, operation: 0 });
-        self.act(Act::Settle { id, operation: 0, actual });
+        self.act(Act::Settle { id, operation: 0, actual, estimated: false });
     }
 
     fn run(self) -> Outcome {

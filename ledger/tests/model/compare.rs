@@ -28,6 +28,8 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         operation: receipt.operation.clone(),
         started_at_ms: receipt.started_at_ms,
         actual: receipt.actual,
+        estimated: receipt.extras.as_ref().is_some_and(|extras| extras.estimate.is_some()),
+        corrected: receipt.correction().map(|correction| (correction.actual, correction.debt)),
         ended_at_ms: receipt.ended_at_ms,
         debt: receipt.debt,
     }

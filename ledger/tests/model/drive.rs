@@ -231,6 +231,7 @@ impl<'s> Run<'s> {
             if let Act::Reserve { id, .. }
             | Act::Start { id, .. }
             | Act::Settle { id, .. }
+            | Act::Correct { id, .. }
             | Act::Release { id } = step.act
             {
                 for at_ms in [now, now + 9_000] {

@@ -21,6 +21,8 @@ pub enum Fact {
     Hold(ReservationId, u64),
     /// A reservation ends, having used this much.
     End(ReservationId, u64),
+    /// What an ended reservation was said to have used, and what it used in truth.
+    Correct(ReservationId, u64, u64),
 }
 
 /// What a lineage comes to at a time.
@@ -55,6 +57,8 @@ pub struct Balance {
     overdraft: BTreeMap<u64, i128>,
     /// Open holds: where they were made.
     open: BTreeMap<ReservationId, (u64, i128)>,
+    /// Ended holds: where they were made.
+    ended: BTreeMap<ReservationId, u64>,
     /// Held and spent by epoch.
     usage: BTreeMap<u64, (i128, i128)>,
 }
@@ -77,6 +81,7 @@ impl Balance {
                 }
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
                 Fact::End(id, used) => balance.end(*id, i128::from(*used)),
+                Fact::Correct(id, said, used) => balance.correct(*id, i128::from(*said), i128::from(*used)),
             }
         }
         balance.pass(now, at_ms.max(now));
@@ -234,10 +239,21 @@ impl Balance {
 
     fn end(&mut self, id: ReservationId, used: i128) {
         let Some((epoch, held)) = self.open.remove(&id) else { return };
+        self.ended.insert(id, epoch);
+        self.book(epoch, (held, used), (-held, used));
+    }
+
+    fn correct(&mut self, id: ReservationId, said: i128, used: i128) {
+        let Some(epoch) = self.ended.get(&id).copied() else { return };
+        self.book(epoch, (said, used), (0, used - said));
+    }
+
+    /// In the epoch of a hold, held and spent change; `held` was set aside for what was `used`.
+    fn book(&mut self, epoch: u64, (held, used): (i128, i128), change: (i128, i128)) {
         let (free, owed) = (self.free(), self.owed());
         let usage = self.usage.entry(epoch).or_default();
-        usage.0 -= held;
-        usage.1 += used;
+        usage.0 += change.0;
+        usage.1 += change.1;
         match self.rule.clone() {
             Some(Rule::Bucket { per_ms, burst, .. }) => {
                 let full = i128::from(burst) * i128::from(per_ms);

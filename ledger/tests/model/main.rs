@@ -60,6 +60,7 @@ fn book_and_model_agree() {
     // A run that never meets a rule does not test it.
     let wanted = [
         "conflict",
+        "corrected",
         "debt",
         "expired",
         "expiring",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_ledger::answer::{Reason, State, Tier};
-use holdfast_ledger::command::{Command, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::command::{Command, Correct, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
@@ -123,6 +123,7 @@ impl Model {
             Command::Reserve(reserve) => self.reserve(reserve),
             Command::Start(start) => self.start(start),
             Command::Settle(settle) => self.settle(settle),
+            Command::Correct(correct) => self.correct(correct),
             Command::Release(release) => self.release(release),
             Command::Renew(renew) => self.renew(renew),
             Command::ReportUnknown(report) => self.report(report),
@@ -225,6 +226,8 @@ impl Model {
                 operation: None,
                 started_at_ms: None,
                 actual: None,
+                estimated: false,
+                corrected: None,
                 ended_at_ms: None,
                 debt: Amounts::NONE,
             },
@@ -339,18 +342,87 @@ impl Model {
         if known.receipt.operation.as_ref() != Some(&settle.operation) {
             return Verdict::Conflict(state);
         }
-        let actual = actual_of(known.receipt.reserved, settle.actual);
+        let mut said = settle.actual;
+        for unit in [Unit::Tokens, Unit::Micros].into_iter().filter(|_| settle.estimated) {
+            said.set(unit, said.get(unit).or(known.receipt.reserved.get(unit)));
+        }
+        let actual = actual_of(known.receipt.reserved, said);
         if settle.actual.iter().any(|(unit, used)| used > 0 && actual.get(unit).is_none()) {
             return Verdict::Invalid;
         }
         if let Some(settled) = known.receipt.actual {
-            return if settled == actual { known.sketch(now) } else { Verdict::Conflict(state) };
+            let same = settled == actual && known.receipt.estimated == settle.estimated;
+            return if same { known.sketch(now) } else { Verdict::Conflict(state) };
         }
+        if settle.estimated && state == State::UsageUnknown {
+            return Verdict::WrongState(state);
+        }
+        let held = known.legs.iter().map(|(_, held)| *held).collect();
         self.finish(at, actual, window);
+        let debt = self.judge_settlement(at, actual, held, None);
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        known.receipt.actual = Some(actual);
+        known.receipt.estimated = settle.estimated;
+        known.receipt.debt = debt;
+        if settle.estimated {
+            let until = now + known.route.correction_window_ms;
+            known.forget_at_ms = known.forget_at_ms.max(Some(until));
+        }
+        known.sketch(now)
+    }
+
+    fn correct(&mut self, correct: &Correct) -> Verdict {
+        let now = self.clock_ms;
+        let Some(at) = self.find(correct.id) else { return self.missing(correct.id) };
+        let known = &self.reservations[at];
+        let state = known.state_at(now);
+        match &known.receipt.operation {
+            None => return Verdict::WrongState(state),
+            Some(bound) if *bound != correct.operation => return Verdict::Conflict(state),
+            Some(_) => {}
+        }
+        let Some(said) = known.receipt.actual else { return Verdict::WrongState(state) };
+        if correct.actual.iter().any(|(unit, used)| used > 0 && said.get(unit).is_none()) {
+            return Verdict::Invalid;
+        }
+        let mut used = said;
+        for (unit, amount) in correct.actual.iter() {
+            if said.get(unit).is_some() && unit != Unit::Slots {
+                used.set(unit, Some(amount));
+            }
+        }
+        let final_already = known.receipt.corrected.map(|(used, _)| used);
+        let final_already = final_already.or((!known.receipt.estimated).then_some(said));
+        match final_already {
+            Some(known_used) if known_used == used => return known.sketch(now),
+            Some(_) => return Verdict::Conflict(state),
+            None => {}
+        }
+        let mut before = Vec::new();
+        for (key, _) in known.legs.clone() {
+            let unit = self.units[&key];
+            let of = |amounts: Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
+            let id = correct.id;
+            self.log.push((now, Happening::Leg(key, Fact::Correct(id, of(said), of(used)))));
+            before.push(of(said));
+        }
+        let debt = self.judge_settlement(at, used, before, Some(said));
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        known.receipt.corrected = Some((used, debt));
+        self.seen.insert("corrected");
+        self.reservations[at].sketch(now)
+    }
+
+    /// The debt that a settlement or a correction left, per unit; freezes the subject at a breach. `booked`:
+    /// what each leg had before it; `before`: what was said to be used until then.
+    fn judge_settlement(&mut self, at: usize, used: Amounts, booked: Vec<u64>, before: Option<Amounts>) -> Amounts {
+        let now = self.clock_ms;
         let mut debt = Amounts::NONE;
         let known = self.reservations[at].clone();
         let mut breached = false;
-        for (key, held) in &known.legs {
+        for ((key, _), booked) in known.legs.iter().zip(booked) {
             let unit = self.units[key];
             let owed = self.balance(key, now).debt;
             if owed > 0 {
@@ -360,24 +432,21 @@ impl Model {
             let limit = self.plan().and_then(|plan| plan.limit(&key.limit).cloned());
             let most = limit.and_then(|limit| limit.overdraft_max).or(known.route.debt_max.get(unit));
             // Debt that others made is not this one's breach.
-            let overran = actual.get(unit).is_some_and(|used| used > *held);
+            let overran = used.get(unit).is_some_and(|used| used > booked);
             let past_debt = overran && most.is_some_and(|most| owed > i128::from(most));
             breached |= past_debt;
         }
-        breached |= actual
-            .iter()
-            .any(|(unit, used)| known.route.execution_max.get(unit).is_some_and(|cap| used > cap));
+        breached |= used.iter().any(|(unit, used)| {
+            let more = before.is_none_or(|before| before.get(unit).is_none_or(|before| used > before));
+            more && known.route.execution_max.get(unit).is_some_and(|cap| used > cap)
+        });
         // Who is frozen is the narrowest lineage of the reservation, never the global level.
         let keys = known.legs.iter().map(|(key, _)| key).filter(|key| key.tenant.is_some());
         if let (true, Some(narrowest)) = (breached, keys.max_by_key(|key| key.level())) {
             let tenant = known.request.tenant.clone();
             self.frozen.insert((tenant, narrowest.user.clone(), known.route.name.clone()));
         }
-        let known = &mut self.reservations[at];
-        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
-        known.receipt.actual = Some(actual);
-        known.receipt.debt = debt;
-        known.sketch(now)
+        debt
     }
 
     fn release(&mut self, release: &Release) -> Verdict {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
+    Command, Correct, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Plan, TenantRecord};
@@ -43,7 +43,8 @@ pub struct Step {
 pub enum Act {
     Reserve { id: Id, subject: Subject, amounts: Amounts, minimum: Amounts, key: Option<u8>, ttl_ms: Option<u64> },
     Start { id: Id, operation: u8 },
-    Settle { id: Id, operation: u8, actual: Amounts },
+    Settle { id: Id, operation: u8, actual: Amounts, estimated: bool },
+    Correct { id: Id, operation: u8, actual: Amounts },
     Release { id: Id },
     Renew { id: Id, extend_ms: u64 },
     Report { id: Id, operation: u8 },
@@ -133,8 +134,12 @@ impl Script {
             Act::Start { id, operation: number } => {
                 Command::Start(Start { id: id.ulid(), operation: operation(number) })
             }
-            Act::Settle { id, operation: number, actual } => {
-                Command::Settle(Settle { id: id.ulid(), operation: operation(number), actual: *actual })
+            Act::Settle { id, operation: number, actual, estimated } => {
+                let (actual, estimated) = (*actual, *estimated);
+                Command::Settle(Settle { id: id.ulid(), operation: operation(number), actual, estimated })
+            }
+            Act::Correct { id, operation: number, actual } => {
+                Command::Correct(Correct { id: id.ulid(), operation: operation(number), actual: *actual })
             }
             Act::Release { id } => Command::Release(Release { id: id.ulid() }),
             Act::Renew { id, extend_ms } => Command::Renew(Renew { id: id.ulid(), extend_ms: *extend_ms }),
@@ -244,9 +249,17 @@ impl Writer {
             36..54 => Act::Start { id: self.id_in(State::Reserved), operation: self.operation() },
             54..72 => {
                 let from = if self.random.random_ratio(1, 5) { State::UsageUnknown } else { State::Started };
-                Act::Settle { id: self.id_in(from), operation: self.operation(), actual: self.actual() }
+                let estimated = self.random.random_ratio(1, 4);
+                let id = self.id_in(from);
+                Act::Settle { id, operation: self.operation(), actual: self.actual(), estimated }
             }
-            72..80 => Act::Release { id: self.id_in(State::Reserved) },
+            72..76 => {
+                let states = [State::Settled, State::SettledWithDebt];
+                let state = states[self.random.random_range(0..2)];
+                let id = self.id_in(state);
+                Act::Correct { id, operation: self.operation(), actual: self.actual() }
+            }
+            76..80 => Act::Release { id: self.id_in(State::Reserved) },
             80..84 => {
                 let from = if self.random.random_bool(0.5) { State::Reserved } else { State::Started };
                 Act::Renew { id: self.id_in(from), extend_ms: self.random.random_range(0..25_000) }

@@ -56,6 +56,9 @@ pub struct Sketch {
     pub operation: Option<OperationId>,
     pub started_at_ms: Option<u64>,
     pub actual: Option<Amounts>,
+    pub estimated: bool,
+    /// What the estimate was corrected to, and the debt after it.
+    pub corrected: Option<(Amounts, Amounts)>,
     pub ended_at_ms: Option<u64>,
     pub debt: Amounts,
 }

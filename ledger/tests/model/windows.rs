@@ -27,6 +27,9 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
                 let back = held.remove(id).unwrap_or(0) - i128::from(*used);
                 moves.push((*when, -back.max(0)));
             }
+            Fact::Correct(_, said, used) => {
+                moves.push((*when, -(i128::from(*said) - i128::from(*used)).max(0)));
+            }
         }
     }
     for (at, (begin, _)) in moves.iter().enumerate() {

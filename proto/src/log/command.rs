@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
+    Correct, PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -52,7 +52,13 @@ fn encode(command: &Command) -> Wire {
         Command::Start(Start { id, operation }) => {
             Wire::Start(v1::LogStart { id: encode_id(*id), operation: operation.as_str().to_owned() })
         }
-        Command::Settle(Settle { id, operation, actual }) => Wire::Settle(v1::LogSettle {
+        Command::Settle(Settle { id, operation, actual, estimated }) => Wire::Settle(v1::LogSettle {
+            id: encode_id(*id),
+            operation: operation.as_str().to_owned(),
+            actual: none_if_empty(*actual),
+            estimated: *estimated,
+        }),
+        Command::Correct(Correct { id, operation, actual }) => Wire::Correct(v1::LogCorrect {
             id: encode_id(*id),
             operation: operation.as_str().to_owned(),
             actual: none_if_empty(*actual),
@@ -114,6 +120,12 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             operation: name("operation", &wire.operation)?,
         }),
         Wire::Settle(wire) => Command::Settle(Settle {
+            id: decode_id("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            estimated: wire.estimated,
+        }),
+        Wire::Correct(wire) => Command::Correct(Correct {
             id: decode_id("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
             actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,

@@ -52,13 +52,18 @@ pub(super) fn encode(command: &Command, out: &mut Vec<u8>) -> bool {
             put_bytes(out, 1, &id.0.to_be_bytes());
             put_bytes(out, 2, operation.as_str().as_bytes());
         }
-        Command::Settle(Settle { id, operation, actual }) => {
-            let amounts_len = amounts_len(actual);
-            let actual_len = if amounts_len == 0 { 0 } else { field_len(amounts_len) };
-            open(out, 3, 2 + ID_BYTES + field_len(operation.as_str().len()) + actual_len);
+        Command::Settle(Settle { id, operation, actual, estimated }) => {
+            let estimated = u64::from(*estimated);
+            let body = 2
+                + ID_BYTES
+                + field_len(operation.as_str().len())
+                + amounts_field_len(actual)
+                + varint_field_len(estimated);
+            open(out, 3, body);
             put_bytes(out, 1, &id.0.to_be_bytes());
             put_bytes(out, 2, operation.as_str().as_bytes());
-            put_amounts(out, 3, amounts_len, actual);
+            put_amounts(out, 3, amounts_len(actual), actual);
+            put_varint(out, 4, estimated);
         }
         Command::Release(Release { id }) => {
             open(out, 4, 2 + ID_BYTES);
@@ -185,7 +190,12 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Command> {
             key: body.optional_name(5)?,
         }),
         2 => Command::Start(Start { id, operation: body.name(2)? }),
-        3 => Command::Settle(Settle { id, operation: body.name(2)?, actual: read_amounts(&mut body, 3)? }),
+        3 => Command::Settle(Settle {
+            id,
+            operation: body.name(2)?,
+            actual: read_amounts(&mut body, 3)?,
+            estimated: body.varint(4)?.unwrap_or(0) != 0,
+        }),
         4 => Command::Release(Release { id }),
         _ => return None,
     };

@@ -4,9 +4,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Answer, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
+use holdfast_ledger::answer::{Answer, Correction, Estimate, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
+    Correct, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
     Unfreeze,
 };
 use holdfast_ledger::event::{Event, EventKind};
@@ -154,10 +154,16 @@ impl Random {
 
     /// A command that travels in the batched stream.
     pub fn batched(&mut self) -> Command {
-        match self.0.random_range(0..6) {
+        match self.0.random_range(0..7) {
             0 => Command::Reserve(self.reserve()),
             1 => Command::Start(Start { id: self.id(), operation: self.name() }),
-            2 => Command::Settle(Settle { id: self.id(), operation: self.name(), actual: self.amounts() }),
+            2 => Command::Settle(Settle {
+                id: self.id(),
+                operation: self.name(),
+                actual: self.amounts(),
+                estimated: self.flip(),
+            }),
+            6 => Command::Correct(Correct { id: self.id(), operation: self.name(), actual: self.amounts() }),
             3 => Command::Release(Release { id: self.id() }),
             4 => Command::Renew(Renew { id: self.id(), extend_ms: self.number().max(1) }),
             _ => Command::ReportUnknown(ReportUnknown { id: self.id(), operation: self.name() }),
@@ -266,7 +272,20 @@ impl Random {
     }
 
     pub fn extras(&mut self) -> Extras {
-        Extras { asked: self.amounts(), key: self.maybe(Random::name) }
+        Extras {
+            asked: self.amounts(),
+            key: self.maybe(Random::name),
+            estimate: self.maybe(|random| Estimate { correction: random.maybe(Random::correction) }),
+        }
+    }
+
+    pub fn correction(&mut self) -> Correction {
+        Correction {
+            at_ms: self.number(),
+            revision: self.number(),
+            actual: self.amounts(),
+            debt: self.amounts(),
+        }
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {

@@ -16,7 +16,7 @@ pub(crate) enum Source {
     RuleRaise,
     /// A closed account of the same epoch.
     MovedIn,
-    /// Amounts that were held here; what does not fit is forfeited.
+    /// Amounts that were held or spent here; what does not fit is forfeited.
     Refund,
 }
 
