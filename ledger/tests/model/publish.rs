@@ -27,21 +27,22 @@ impl Model {
 
     pub fn set_tenant(&mut self, set: &SetTenant) -> Verdict {
         let generation = self.generation();
+        let Some(era) = self.eras.last() else { return Verdict::Invalid };
+        // As with plans; even if a plan of meanwhile has no room for the record any more.
+        if era.records.get(&set.tenant) == set.record.as_ref() {
+            return Verdict::Published { generation, changed: false };
+        }
         if set.expected_generation.is_some_and(|expected| expected != generation) {
             return Verdict::GenerationMismatch(generation);
         }
-        let Some(era) = self.eras.last() else { return Verdict::Invalid };
         if set.record.as_ref().is_some_and(|record| !era.plan.check_record(record).is_empty()) {
             return Verdict::Invalid;
         }
         let (plan, mut records) = (Arc::clone(&era.plan), era.records.clone());
-        let before = match &set.record {
+        match &set.record {
             Some(record) => records.insert(set.tenant.clone(), Arc::clone(record)),
             None => records.remove(&set.tenant),
         };
-        if before == set.record {
-            return Verdict::Published { generation, changed: false };
-        }
         self.open_era(plan, records)
     }
 
