@@ -46,6 +46,12 @@ pub enum Command {
     Release(commands::release::Args),
     /// Show a reservation
     Get(commands::get::Args),
+    /// Show and resolve reservations whose usage nobody knows
+    #[command(subcommand)]
+    Unknown(commands::unknown::Command),
+    /// Freeze and unfreeze a route for a tenant or a user
+    #[command(subcommand)]
+    Route(commands::route::Command),
     /// Show what a tenant or a user has used and has left
     Quota(commands::quota::Args),
     /// Show every member: role, term, log, lag

@@ -82,9 +82,11 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::Renew(command) => Some(command.id),
         Command::ReportUnknown(command) => Some(command.id),
         Command::Correct(command) => Some(command.id),
+        Command::ResolveUnknown(command) => Some(command.id),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
+        | Command::Freeze(_)
         | Command::Unfreeze(_)
         | Command::Tick
         | Command::RaiseRules { .. } => None,

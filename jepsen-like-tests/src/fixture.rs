@@ -82,6 +82,7 @@ fn receipt(revision: u64) -> ReceiptFacts {
         ended_at_ms: None,
         ended_revision: None,
         debt: Default::default(),
+        extras: Default::default(),
     }
 }
 

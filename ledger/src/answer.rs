@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{IdempotencyKey, LimitId, OperationId, ReservationId};
+use crate::ids::{ActorName, IdempotencyKey, LimitId, OperationId, ReservationId};
 use crate::plan::Level;
 use crate::record::Subject;
 use crate::unit::{Amounts, Unit};
@@ -22,6 +22,11 @@ pub enum Answer {
         /// The generation in force.
         generation: u64,
         /// False if the content was what was already in force.
+        changed: bool,
+    },
+    /// A subject and route are frozen (or were already).
+    Frozen {
+        /// Whether it was not frozen before.
         changed: bool,
     },
     /// A freeze was lifted (or there was none).
@@ -99,6 +104,8 @@ pub struct Extras {
     pub key: Option<IdempotencyKey>,
     /// It was settled with guesses, and what has become of them.
     pub estimate: Option<Estimate>,
+    /// The operator who ended it: what it used is that operator's word, not the executor's.
+    pub resolved_by: Option<ActorName>,
 }
 
 /// What is known of a settlement that was estimated.

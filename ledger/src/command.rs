@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{
+    ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
+};
 use crate::plan::{Calendar, Plan, TenantRecord};
 use crate::unit::{Amounts, Unit};
 
@@ -50,12 +52,16 @@ pub enum Command {
     Renew(Renew),
     /// The gateway lost sight of the operation: STARTED → USAGE_UNKNOWN.
     ReportUnknown(ReportUnknown),
+    /// An operator says what an operation used that nobody else knows of: USAGE_UNKNOWN ends.
+    ResolveUnknown(ResolveUnknown),
     /// Publish a plan.
     PublishPlan(PublishPlan),
     /// A publish in the log whose document no node of these rules can read. Never proposed.
     UnreadablePlan(UnreadablePlan),
     /// Set or remove a tenant's record.
     SetTenant(SetTenant),
+    /// An operator stops admissions for a subject and route.
+    Freeze(Freeze),
     /// Lift a freeze.
     Unfreeze(Unfreeze),
     /// Do timer work that is due: expiry, usage deadlines, forgetting. Proposed by the leader.
@@ -145,7 +151,8 @@ impl Request {
         put(self.hold_ttl_ms);
         if self.amounts_least() != amounts {
             // Last and only where it says something: the bytes before it end by themselves.
-            let below = |unit: &Unit| self.minimum.get(*unit).filter(|least| amounts.get(*unit) != Some(*least));
+            let below =
+                |unit: &Unit| self.minimum.get(*unit).filter(|least| amounts.get(*unit) != Some(*least));
             Unit::ALL.iter().for_each(|unit| put(below(unit)));
         }
         hash.finalize().into()
@@ -241,6 +248,20 @@ pub struct UnreadablePlan {
     pub problem: String,
 }
 
+/// See [`Command::ResolveUnknown`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolveUnknown {
+    /// The reservation.
+    pub id: ReservationId,
+    /// What it used, of every unit that was held: unknown is never taken for unused. `requests` count as
+    /// held if they are absent; `slots` always end with 0 spent.
+    pub actual: Amounts,
+    /// Who says so.
+    pub actor: ActorName,
+    /// On what grounds.
+    pub reason: String,
+}
+
 /// See [`Command::PublishPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishPlan {
@@ -265,6 +286,21 @@ pub struct SetTenant {
     pub expected_generation: Option<u64>,
     /// Who set it.
     pub actor: ActorName,
+}
+
+/// See [`Command::Freeze`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The user; `None`: the whole tenant.
+    pub user: Option<UserId>,
+    /// A route of the plan in force.
+    pub route: RouteName,
+    /// Who froze it.
+    pub actor: ActorName,
+    /// Why.
+    pub reason: String,
 }
 
 /// See [`Command::Unfreeze`].

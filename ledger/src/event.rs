@@ -84,6 +84,34 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// An operator said what an operation used that nobody else knew of.
+    UnknownResolved {
+        /// The reservation, ended by it.
+        reservation: ReservationId,
+        /// Its tenant.
+        tenant: TenantId,
+        /// Its user.
+        user: Option<UserId>,
+        /// The plan's route.
+        route: RouteName,
+        /// Who.
+        actor: ActorName,
+        /// On what grounds.
+        reason: String,
+    },
+    /// An operator froze a route for a subject.
+    Frozen {
+        /// The tenant.
+        tenant: TenantId,
+        /// The user, if the freeze is on one.
+        user: Option<UserId>,
+        /// The plan's route.
+        route: RouteName,
+        /// Who.
+        actor: ActorName,
+        /// Why.
+        reason: String,
+    },
     /// A plan that changes something was published.
     PlanPublished {
         /// The generation it gave.

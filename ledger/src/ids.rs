@@ -180,6 +180,13 @@ impl fmt::Debug for ReservationId {
     }
 }
 
+impl From<&RouteName> for LimitId {
+    /// Names share one syntax.
+    fn from(route: &RouteName) -> Self {
+        LimitId(Arc::clone(&route.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

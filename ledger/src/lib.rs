@@ -28,6 +28,6 @@ pub use command::{Command, EntryHeader};
 pub use event::{Effect, Event};
 pub use ids::ReservationId;
 pub use plan::Plan;
-pub use query::{AuditReport, Counts, PublishedPlan, QuotaLine};
+pub use query::{AuditReport, Counts, PublishedPlan, QuotaLine, UnknownUsage};
 pub use record::{Record, RestoreError};
 pub use unit::{Amounts, Unit};

@@ -133,7 +133,8 @@ const _: () = assert!(ID_AHEAD_MS < ID_WINDOW_MS_MIN);
 const _: () = assert!(ID_WINDOW_MS_MIN <= ID_WINDOW_MS && ID_WINDOW_MS <= ID_WINDOW_MS_MAX);
 const _: () = assert!(EXPIRING_GRACE_MS <= EXPIRING_GRACE_MS_MAX);
 const _: () = assert!(HOLD_TTL_MS <= HOLD_TTL_MS_MAX && HOLD_TTL_MS_MAX <= DURATION_MS_MAX);
-const _: () = assert!(CORRECTION_WINDOW_MS <= CORRECTION_WINDOW_MS_MAX && CORRECTION_WINDOW_MS_MAX <= DURATION_MS_MAX);
+const _: () =
+    assert!(CORRECTION_WINDOW_MS <= CORRECTION_WINDOW_MS_MAX && CORRECTION_WINDOW_MS_MAX <= DURATION_MS_MAX);
 const _: () = assert!(USAGE_DEADLINE_MS <= USAGE_DEADLINE_MS_MAX && USAGE_DEADLINE_MS_MAX <= DURATION_MS_MAX);
 
 /// Most violations that an audit lists: the first ones tell, and a wrong book may have millions.

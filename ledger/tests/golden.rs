@@ -72,8 +72,8 @@ fn scripts_give_the_answers_that_stand_in_them() {
 fn every_command_refusal_and_reason_appears_in_some_script() {
     let all: String = scripts().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = [
-        "reserve", "start", "settle", "release", "renew", "estimate", "correct", "unknown", "plan", "tenant", "unfreeze", "tick",
-        "rules",
+        "reserve", "start", "settle", "release", "renew", "estimate", "correct", "unknown", "resolve",
+        "freeze", "plan", "tenant", "unfreeze", "tick", "rules",
     ];
     let answers = [
         "invalid",
@@ -90,8 +90,18 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "rejected: held",
         "rejected: spent",
     ];
-    let events =
-        ["crossed", "indebted", "repaid", "forgiven", "breached", "unfrozen", "published", "tenant set"];
+    let events = [
+        "crossed",
+        "indebted",
+        "repaid",
+        "forgiven",
+        "breached",
+        "frozen",
+        "unfrozen",
+        "unknown resolved",
+        "published",
+        "tenant set",
+    ];
     let lines: Vec<&str> = all.lines().collect();
     for command in commands {
         let found = lines.iter().any(|line| line.split_whitespace().next() == Some(command));

@@ -110,7 +110,8 @@ fn a_correction_window_has_bounds() {
     let plan = Plan::parse(&format!("{head}- {{name: r, correction_window: 35d}}\n")).unwrap();
     assert_eq!(plan.routes[0].correction_window_ms, 35 * 86_400_000);
     for wrong in ["36d", "0ms", "1.5h"] {
-        let problems = Plan::parse(&format!("{head}- {{name: r, correction_window: {wrong}}}\n")).unwrap_err();
+        let problems =
+            Plan::parse(&format!("{head}- {{name: r, correction_window: {wrong}}}\n")).unwrap_err();
         assert!(problems[0].to_string().contains("routes[0].correction_window"), "{problems:?}");
     }
 }

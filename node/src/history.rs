@@ -214,6 +214,14 @@ fn described(kind: &EventKind) -> v1::HistoryEvent {
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             (of_tenant(tenant, user.as_ref()), "UNFROZEN", format!("{route}, by {actor}: {reason}"))
         }
+        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => (
+            of_tenant(tenant, user.as_ref()),
+            "UNKNOWN_RESOLVED",
+            format!("{reservation} on {route}, by {actor}: {reason}"),
+        ),
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            (of_tenant(tenant, user.as_ref()), "FROZEN", format!("{route}, by {actor}: {reason}"))
+        }
         EventKind::PlanPublished { generation, actor } => {
             (v1::HistoryEvent::default(), "PLAN_PUBLISHED", format!("generation {generation}, by {actor}"))
         }

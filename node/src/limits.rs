@@ -104,3 +104,6 @@ pub const RUNTIME_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 pub const MEMBER_STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);
+
+/// Most entries of one page of reservations with unknown usage: a receipt is some hundred bytes.
+pub const UNKNOWN_PAGE_ENTRIES_MAX: usize = 1_000;

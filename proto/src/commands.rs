@@ -177,6 +177,8 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
         | Command::SetTenant(_)
+        | Command::ResolveUnknown(_)
+        | Command::Freeze(_)
         | Command::Unfreeze(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,

@@ -1,13 +1,12 @@
-//! Publishing: plans, tenant records, and lifting a freeze.
+//! Publishing: plans and tenant records.
 
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::command::{PublishPlan, SetTenant};
 use holdfast_ledger::limits::PLAN_BYTES_MAX;
 use holdfast_ledger::plan::{Plan, PlanError};
 
-use crate::field::{FieldError, name, optional_name};
-use crate::limits::REASON_BYTES_MAX;
+use crate::field::{FieldError, name};
 use crate::tenants::optional_record;
 use crate::v1;
 
@@ -69,40 +68,6 @@ impl From<&SetTenant> for v1::SetTenantRequest {
             record: record.as_deref().map(v1::TenantRecord::from),
             expected_generation: *expected_generation,
             actor: actor.as_str().to_owned(),
-        }
-    }
-}
-
-impl TryFrom<&v1::UnfreezeRequest> for Unfreeze {
-    type Error = FieldError;
-
-    fn try_from(wire: &v1::UnfreezeRequest) -> Result<Self, FieldError> {
-        let reason = match wire.reason.len() {
-            0 => return Err(FieldError::missing("reason")),
-            length if length > REASON_BYTES_MAX => {
-                let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
-                return Err(FieldError::new("reason", problem));
-            }
-            _ => wire.reason.clone(),
-        };
-        Ok(Unfreeze {
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
-            actor: name("actor", &wire.actor)?,
-            reason,
-        })
-    }
-}
-
-impl From<&Unfreeze> for v1::UnfreezeRequest {
-    fn from(Unfreeze { tenant, user, route, actor, reason }: &Unfreeze) -> Self {
-        v1::UnfreezeRequest {
-            tenant: tenant.as_str().to_owned(),
-            user: user.as_ref().map(|user| user.as_str().to_owned()),
-            route: route.as_str().to_owned(),
-            actor: actor.as_str().to_owned(),
-            reason: reason.clone(),
         }
     }
 }

@@ -106,10 +106,11 @@ impl TryFrom<v1::Receipt> for Receipt {
 }
 
 impl From<&Extras> for v1::ReceiptExtras {
-    fn from(Extras { asked, key, estimate }: &Extras) -> Self {
+    fn from(Extras { asked, key, estimate, resolved_by }: &Extras) -> Self {
         v1::ReceiptExtras {
             asked: none_if_empty(*asked),
             idempotency_key: key.as_ref().map(|key| text(key.as_str())),
+            resolved_by: resolved_by.as_ref().map(|actor| text(actor.as_str())),
             estimated: estimate.is_some(),
             correction: estimate.and_then(|estimate| estimate.correction).map(v1::Correction::from),
         }
@@ -117,9 +118,7 @@ impl From<&Extras> for v1::ReceiptExtras {
 }
 
 /// The extras of a receipt or of a stored reservation.
-pub(crate) fn optional_extras(
-    wire: Option<&v1::ReceiptExtras>,
-) -> Result<Option<Arc<Extras>>, FieldError> {
+pub(crate) fn optional_extras(wire: Option<&v1::ReceiptExtras>) -> Result<Option<Arc<Extras>>, FieldError> {
     wire.map(|wire| Extras::try_from(wire).map(Arc::new)).transpose().in_field("extras")
 }
 
@@ -131,6 +130,7 @@ impl TryFrom<&v1::ReceiptExtras> for Extras {
             asked: amounts_or_none(wire.asked.as_ref()).in_field("asked")?,
             key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
             estimate: read_estimate(wire)?,
+            resolved_by: optional_name("resolved_by", wire.resolved_by.as_deref())?,
         })
     }
 }

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    Correct, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
-    Unfreeze,
+    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
 use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
@@ -161,6 +161,35 @@ fn unfreeze() {
     check(
         Command::Unfreeze(command),
         "08011a244a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn freeze() {
+    let command = Freeze {
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "looked into".into(),
+    };
+    check(
+        Command::Freeze(command),
+        "08011a2472220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn resolve_unknown() {
+    let command = ResolveUnknown {
+        id: ID,
+        actual: Amounts::NONE.with(Unit::Tokens, 200),
+        actor: "ops".parse().unwrap(),
+        reason: "looked into".into(),
+    };
+    check(
+        Command::ResolveUnknown(command),
+        "08011a2f6a2d0a100123456789abcdef001122334455667712070a05080210c8011a036f7073220b6c6f6f6b656420696e746f",
     );
 }
 

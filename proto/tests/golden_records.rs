@@ -10,8 +10,8 @@ use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
-    LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, FreezeCause, Header, Lane, Leg, LimitKind,
+    Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 use holdfast_proto::records::{decode_record, encode_record};
@@ -255,6 +255,7 @@ fn reservation_with_extras() {
         extras: Some(Arc::new(Extras {
             asked: Amounts::NONE.with(Unit::Tokens, 90),
             key: Some("order-7".parse().unwrap()),
+            resolved_by: Some("ops".parse().unwrap()),
             estimate: Some(Estimate {
                 correction: Some(Correction {
                     at_ms: 11,
@@ -265,7 +266,10 @@ fn reservation_with_extras() {
             }),
         })),
     };
-    check(Record::Reservation(3, row), "");
+    check(
+        Record::Reservation(3, row),
+        "3a9101080312100123456789abcdef00112233445566771a20abababababababababababababababababababababababababababababababab220461636d6532046368617438014001480152060a04080210325a060801100218326002680370047805a2012e0a060a040802105a12076f726465722d3718012214080b100c1a060a040802102822060a04080210012a036f7073",
+    );
 }
 
 #[test]
@@ -280,15 +284,22 @@ fn freeze() {
         tenant: "acme".parse().unwrap(),
         user: Some("u1".parse().unwrap()),
         route: "chat".parse().unwrap(),
-        limit: "tokens".parse().unwrap(),
-        level: Level::User,
-        unit: Unit::Tokens,
         at_ms: 1,
-        reservation: ID,
+        cause: FreezeCause::Breach {
+            reservation: ID,
+            limit: "tokens".parse().unwrap(),
+            level: Level::User,
+            unit: Unit::Tokens,
+        },
     };
     check(
-        Record::Freeze(freeze),
+        Record::Freeze(freeze.clone()),
         "4a300a0461636d65120275311a04636861742206746f6b656e7328033002380142100123456789abcdef0011223344556677",
+    );
+    let cause = FreezeCause::Operator { actor: "ops".parse().unwrap(), reason: "why".into() };
+    check(
+        Record::Freeze(Freeze { cause, ..freeze }),
+        "4a1c0a0461636d65120275311a046368617438014a036f70735203776879",
     );
 }
 
@@ -347,4 +358,24 @@ fn events() {
         actor: "ops".parse().unwrap(),
     };
     check(event(set), "52150801100218035a0d0805120461636d651a036f7073");
+    let resolved = EventKind::UnknownResolved {
+        reservation: ID,
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    check(
+        event(resolved),
+        "5234080110021803622c0a100123456789abcdef0011223344556677120461636d651a0275312204636861742a036f70733203776879",
+    );
+    let frozen = EventKind::Frozen {
+        tenant: "acme".parse().unwrap(),
+        user: None,
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    check(event(frozen), "521e0801100218036a160a0461636d651a046368617422036f70732a03776879");
 }

@@ -5,7 +5,7 @@ mod support;
 
 use holdfast_ledger::Command;
 use holdfast_ledger::answer::Answer;
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, ResolveUnknown, SetTenant, Unfreeze};
 use holdfast_ledger::query::QuotaLine;
 use holdfast_proto::answers::{
     Decided, DigestAt, Done, decode_batched_answer, encode_answer, encode_batched_answer,
@@ -49,6 +49,12 @@ fn operators_commands() {
         let unfreeze = random.unfreeze();
         let wire = travel(&v1::UnfreezeRequest::from(&unfreeze));
         assert_eq!(Unfreeze::try_from(&wire), Ok(unfreeze), "seed {seed}");
+        let freeze = random.freeze();
+        let wire = travel(&v1::FreezeRequest::from(&freeze));
+        assert_eq!(Freeze::try_from(&wire), Ok(freeze), "seed {seed}");
+        let resolve = random.resolve_unknown();
+        let wire = travel(&v1::ResolveUnknownRequest::from(&resolve));
+        assert_eq!(ResolveUnknown::try_from(&wire), Ok(resolve), "seed {seed}");
     }
 }
 

@@ -13,11 +13,13 @@ pub mod quota;
 pub mod release;
 mod reservation;
 pub mod reserve;
+pub mod route;
 pub mod serve;
 pub mod settle;
 pub mod start;
 pub mod status;
 pub mod tenant;
+pub mod unknown;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -39,6 +41,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Correct(args) => wait(correct::run(settings, args)),
         Command::Release(args) => wait(release::run(settings, args)),
         Command::Get(args) => wait(get::run(settings, args)),
+        Command::Unknown(command) => wait(unknown::run(settings, command)),
+        Command::Route(command) => wait(route::run(settings, command)),
         Command::Quota(args) => wait(quota::run(settings, args)),
         Command::Status(_) => wait(status::run(settings)),
         Command::Audit(_) => wait(audit::run(settings)),

@@ -5,5 +5,5 @@ mod receipt;
 mod words;
 
 pub use quota::{quota_document, quota_text};
-pub use receipt::{receipt_document, receipt_text};
+pub use receipt::{amounts_text, receipt_document, receipt_text};
 pub use words::{at_ms, bytes_hex, hours_minutes, instant, role, state, unit};

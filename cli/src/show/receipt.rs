@@ -26,6 +26,7 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     text("asked", amounts_document(extras.asked.as_ref()));
     text("idempotency_key", extras.idempotency_key.into());
     text("estimated", extras.estimated.into());
+    text("resolved_by", extras.resolved_by.clone().into());
     text("correction", extras.correction.as_ref().map_or(Value::Null, correction_document));
     text("legs", receipt.legs.iter().map(leg_document).collect());
     for (name, value) in [
@@ -108,6 +109,9 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
     if receipt.actual.is_some() {
         row(if extras.estimated { "estimated" } else { "actual" }, amounts_text(receipt.actual.as_ref()));
     }
+    if let Some(operator) = &extras.resolved_by {
+        row("by the word of", operator.clone());
+    }
     if let Some(correction) = &extras.correction {
         row("corrected to", amounts_text(correction.actual.as_ref()));
         row("corrected at", instant(correction.at_ms));
@@ -137,7 +141,8 @@ fn legs_text(legs: &[v1::Leg]) -> String {
     rows.text()
 }
 
-fn amounts_text(amounts: Option<&v1::Amounts>) -> String {
+/// Amounts for people.
+pub fn amounts_text(amounts: Option<&v1::Amounts>) -> String {
     let parts: Vec<String> = amounts
         .into_iter()
         .flat_map(|amounts| &amounts.amounts)

@@ -245,6 +245,9 @@ impl Ledger for Member {
     async fn settle(&self, _: Request<v1::SettleRequest>) -> Answered {
         Err(unscripted())
     }
+    async fn correct(&self, _: Request<v1::CorrectRequest>) -> Answered {
+        Err(unscripted())
+    }
     async fn renew(&self, _: Request<v1::RenewRequest>) -> Answered {
         Err(unscripted())
     }

@@ -46,7 +46,7 @@ pub struct SimDoor {
 }
 
 enum Request {
-    Command(Command),
+    Command(Box<Command>),
     Read(Option<ReservationId>),
 }
 
@@ -75,10 +75,10 @@ impl SimDoor {
                 let actor = ActorName::new("harness").map_err(|error| invalid(error.to_string()))?;
                 let (expected_generation, document) = (None, document.as_str().into());
                 let publish = PublishPlan { expected_generation, document, plan: Arc::new(plan), actor };
-                Ok(Request::Command(Command::PublishPlan(publish)))
+                Ok(Request::Command(Box::new(Command::PublishPlan(publish))))
             }
             _ => match command_of(id, call, attempt).map_err(|error| invalid(error.to_string()))? {
-                Some(command) => Ok(Request::Command(command)),
+                Some(command) => Ok(Request::Command(Box::new(command))),
                 None => Err(invalid("not a command".into())),
             },
         }
@@ -108,7 +108,7 @@ impl SimDoor {
                 return None;
             }
             let result = match request {
-                Request::Command(command) => propose(&handle, command, deadline).await,
+                Request::Command(command) => propose(&handle, *command, deadline).await,
                 Request::Read(id) => read(&handle, id, deadline).await,
             };
             // A dead node says nothing.

@@ -7,12 +7,14 @@ use crate::ids::{OperationId, ReservationId};
 use crate::limits::ID_AHEAD_MS;
 
 mod correct;
+mod freeze;
 mod publish_plan;
 mod raise_rules;
 mod release;
 mod renew;
 mod report_unknown;
 pub(crate) mod reserve;
+mod resolve_unknown;
 mod set_tenant;
 mod settle;
 mod start;
@@ -30,9 +32,11 @@ impl Book {
             Command::Release(release) => self.apply_release(release),
             Command::Renew(renew) => self.apply_renew(renew),
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
+            Command::ResolveUnknown(resolve) => self.apply_resolve_unknown(resolve),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
             Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
             Command::SetTenant(set) => self.apply_set_tenant(set),
+            Command::Freeze(freeze) => self.apply_freeze(freeze),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
             Command::Tick => Ok(self.apply_tick()),
             Command::RaiseRules { rules_version } => Ok(self.apply_raise_rules(*rules_version)),

@@ -262,7 +262,7 @@ fn extras(reserve: &Reserve, asked: &Amounts, granted: &Amounts) -> Option<Arc<E
     for unit in Unit::ALL.into_iter().filter(|unit| asked.get(*unit) == granted.get(*unit)) {
         cut.set(unit, None);
     }
-    Some(Arc::new(Extras { asked: cut, key: reserve.key.clone(), estimate: None }))
+    Some(Arc::new(Extras { asked: cut, key: reserve.key.clone(), ..Extras::default() }))
 }
 
 pub(crate) fn no_plan() -> Refusal {

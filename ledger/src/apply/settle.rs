@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Estimate, Refusal, State};
 use crate::apply::invalid;
-use crate::book::{Book, hash_freeze};
+use crate::book::Book;
 use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, Leg, ReservationRow};
+use crate::record::{Freeze, FreezeCause, Leg, ReservationRow};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -95,17 +95,15 @@ impl Book {
                 tenant: subject.tenant.clone(),
                 user: user.clone(),
                 route: subject.route.clone(),
-                limit: self.limit_of(&named),
-                level: self.level_of(&named),
-                unit: breach.unit,
                 at_ms: self.header.clock_ms,
-                reservation: id,
+                cause: FreezeCause::Breach {
+                    reservation: id,
+                    limit: self.limit_of(&named),
+                    level: self.level_of(&named),
+                    unit: breach.unit,
+                },
             };
-            let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
-            if !self.freezes.contains_key(&key) {
-                self.small_sum = self.small_sum.wrapping_add(hash_freeze(&freeze));
-                Arc::make_mut(&mut self.freezes).insert(key, freeze);
-            }
+            self.insert_freeze(freeze);
         }
         self.push_event(EventKind::Breached {
             reservation: id,
@@ -143,7 +141,11 @@ pub(super) fn settled_with(debts: &Amounts) -> State {
 
 /// What a settlement books, per unit that was reserved: as said; else `requests` as held, the others 0, or
 /// all of them as held if it is estimated; slots never.
-fn actual_amounts(row: &ReservationRow, said: &Amounts, estimated: bool) -> Result<Amounts, Refusal> {
+pub(super) fn actual_amounts(
+    row: &ReservationRow,
+    said: &Amounts,
+    estimated: bool,
+) -> Result<Amounts, Refusal> {
     check_reserved(row, said)?;
     let mut actual = Amounts::NONE;
     for (unit, held) in row.reserved.iter() {

@@ -29,7 +29,8 @@ impl Book {
     /// settlements that may yet be corrected.
     fn plans_in_use(&self) -> BTreeSet<u64> {
         let needed = self.reservations.iter().filter(|(_, row)| row.needs_terms());
-        needed.filter_map(|(_, row)| Some(self.generations.plan_at(row.generation)?.published.generation))
+        needed
+            .filter_map(|(_, row)| Some(self.generations.plan_at(row.generation)?.published.generation))
             .collect()
     }
 

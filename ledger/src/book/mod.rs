@@ -38,6 +38,7 @@ mod table;
 mod timer_work;
 mod timers;
 mod touch;
+mod unknowns;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use crate::answer::{Correction, Estimate, Extras, LegReceipt, Receipt, State};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
-use crate::ids::{IdempotencyKey, OperationId, UserId};
+use crate::ids::{ActorName, IdempotencyKey, OperationId, UserId};
 use crate::record::{Account, Leg, ReservationRow, Tombstone};
 use crate::unit::Amounts;
 
@@ -57,6 +57,17 @@ impl Kept {
             debt: ended.map(|ended| ended.debt).unwrap_or_default(),
             extras: self.extras.clone(),
         }
+    }
+
+    /// The receipt that it ended with, before a correction if there was one since.
+    pub(crate) fn receipt_at_end(&self) -> Receipt {
+        let mut receipt = self.receipt(0);
+        if receipt.correction().is_some() {
+            receipt.state = if receipt.debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+            let extras = receipt.extras.get_or_insert_default();
+            Arc::make_mut(extras).estimate = Some(Estimate::default());
+        }
+        receipt
     }
 }
 
@@ -146,7 +157,7 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
 /// The part of the extras that never changes. Last among the fixed fields: it has no length of its own, and
 /// is nothing where there is nothing to say, since the extras themselves may come later.
 fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
-    let Extras { asked, key, estimate: _ } = extras;
+    let Extras { asked, key, estimate: _, resolved_by: _ } = extras;
     if asked.is_empty() && key.is_none() {
         return;
     }
@@ -154,8 +165,9 @@ fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
     out.put_optional_text(key.as_ref().map(IdempotencyKey::as_str));
 }
 
-/// The part of the extras that changes. Nothing for most reservations that have any.
+/// The part of the extras that changes. Last of all fields: an estimate has no length of its own.
 fn write_extras(extras: &Extras, out: &mut RowBytes) {
+    out.put_optional_text(extras.resolved_by.as_ref().map(ActorName::as_str));
     let Some(Estimate { correction }) = &extras.estimate else { return };
     out.put_u8(1 + u8::from(correction.is_some()));
     if let Some(Correction { at_ms, revision, actual, debt }) = correction {

@@ -89,7 +89,9 @@ impl Book {
         let mut debts = Amounts::NONE;
         for leg in legs.iter() {
             let debt = self.end_leg(leg, actual, id);
-            raise(&mut debts, self.lineages.get(leg.lineage).unit, debt);
+            if debt > 0 {
+                raise(&mut debts, self.lineages.get(leg.lineage).unit, debt);
+            }
         }
         debts
     }
@@ -118,9 +120,12 @@ impl Book {
         let mut debts = Amounts::NONE;
         for leg in legs.iter() {
             let unit = self.lineages.get(leg.lineage).unit;
-            let booked = |amounts: &Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
+            let booked =
+                |amounts: &Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
             let debt = self.correct_leg(leg, booked(before), booked(actual), id);
-            raise(&mut debts, unit, debt);
+            if debt > 0 {
+                raise(&mut debts, unit, debt);
+            }
         }
         debts
     }
@@ -160,8 +165,6 @@ impl Book {
 
 /// Keeps the largest debt of each unit.
 fn raise(debts: &mut Amounts, unit: Unit, debt: u128) {
-    if debt > 0 {
-        let debt = u64::try_from(debt).unwrap_or(u64::MAX);
-        debts.set(unit, Some(debt.max(debts.get(unit).unwrap_or(0))));
-    }
+    let debt = u64::try_from(debt).unwrap_or(u64::MAX);
+    debts.set(unit, Some(debt.max(debts.get(unit).unwrap_or(0))));
 }

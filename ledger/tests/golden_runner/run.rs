@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{
-    Command, Correct, EntryHeader, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    SetTenant, Settle, Start, Unfreeze,
+    Command, Correct, EntryHeader, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
+    Reserve, ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
-use holdfast_ledger::{Book, Effect, ReservationId};
+use holdfast_ledger::{Book, Effect, ReservationId, UnknownUsage};
 
 use super::script::{Line, Words, read};
 use super::{show, time};
@@ -100,6 +100,16 @@ impl Run {
                     self.note_state(id, receipt.state.as_str());
                 }
                 vec![found.as_ref().map_or("none".to_owned(), show::receipt)]
+            }
+            "unknowns" => {
+                let found = self.book.unknowns(None, None, self.now_ms, 100);
+                let line = |usage: &UnknownUsage| {
+                    format!("since {}: {}", time::show(usage.since_ms), show::receipt(&usage.receipt))
+                };
+                match found.is_empty() {
+                    true => vec!["none".to_owned()],
+                    false => found.iter().map(line).collect(),
+                }
             }
             "counts" => {
                 let counts = self.book.counts();
@@ -281,6 +291,19 @@ impl Run {
                 Command::Renew(Renew { id: self.id(words), extend_ms })
             }
             "unknown" => Command::ReportUnknown(ReportUnknown { id: self.id(words), operation: operation() }),
+            "resolve" => Command::ResolveUnknown(ResolveUnknown {
+                id: self.id(words),
+                actual: words.amounts(),
+                actor: actor(),
+                reason: words.option("reason").unwrap_or("asked").to_owned(),
+            }),
+            "freeze" => Command::Freeze(Freeze {
+                tenant: words.plain[0].parse().unwrap(),
+                user: words.option("user").map(|user| user.parse().unwrap()),
+                route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                actor: actor(),
+                reason: words.option("reason").unwrap_or("abuse").to_owned(),
+            }),
             "unfreeze" => Command::Unfreeze(Unfreeze {
                 tenant: words.plain[0].parse().unwrap(),
                 user: words.option("user").map(|user| user.parse().unwrap()),

@@ -22,6 +22,7 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Published { generation, changed } => {
             format!("generation {generation}{}", if *changed { "" } else { ", unchanged" })
         }
+        Answer::Frozen { changed } => if *changed { "frozen" } else { "was frozen already" }.to_owned(),
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
         Answer::Ticked { expired, unknown, forgotten, more } => {
             let more = if *more { ", more is due" } else { "" };
@@ -53,6 +54,9 @@ pub fn receipt(receipt: &Receipt) -> String {
         }
         (None, Some(ended)) => text += &format!(", ended {}", time::show(ended)),
         _ => text += &format!(", until {}", time::show(receipt.expires_at_ms)),
+    }
+    if let Some(actor) = &extras.resolved_by {
+        text += &format!(", by {actor}'s word");
     }
     if let Some(correction) = receipt.correction() {
         let at = time::show(correction.at_ms);
@@ -170,6 +174,14 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
+        }
+        EventKind::UnknownResolved { tenant, user, route, actor, reason, .. } => {
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("unknown resolved, {tenant}{user} on {route} by {actor}: {reason}")
+        }
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("frozen {tenant}{user} on {route} by {actor}: {reason}")
         }
         EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
         EventKind::TenantSet { generation, tenant, actor } => {

@@ -29,6 +29,7 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         started_at_ms: receipt.started_at_ms,
         actual: receipt.actual,
         estimated: receipt.extras.as_ref().is_some_and(|extras| extras.estimate.is_some()),
+        resolved: receipt.extras.as_ref().is_some_and(|extras| extras.resolved_by.is_some()),
         corrected: receipt.correction().map(|correction| (correction.actual, correction.debt)),
         ended_at_ms: receipt.ended_at_ms,
         debt: receipt.debt,
@@ -43,6 +44,7 @@ pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Resu
         (Answer::Published { generation, changed }, Verdict::Published { generation: g, changed: c }) => {
             generation == g && changed == c
         }
+        (Answer::Frozen { changed }, Verdict::Frozen { changed: c }) => changed == c,
         (Answer::Unfrozen { changed }, Verdict::Unfrozen { changed: c }) => changed == c,
         (Answer::Ticked { .. } | Answer::Rules { .. }, Verdict::Done) => true,
         (Answer::Refused(Refusal::Rejected(rejection)), Verdict::Rejected(no)) => {

@@ -232,6 +232,7 @@ impl<'s> Run<'s> {
             | Act::Start { id, .. }
             | Act::Settle { id, .. }
             | Act::Correct { id, .. }
+            | Act::Resolve { id, .. }
             | Act::Release { id } = step.act
             {
                 for at_ms in [now, now + 9_000] {
@@ -256,7 +257,7 @@ impl<'s> Run<'s> {
 /// Statements have no revision and are not retained.
 fn with_revision(effect: Effect) -> Option<(u64, Effect)> {
     let revision = match &effect {
-        Effect::Ended(receipt) => receipt.ended_revision?,
+        Effect::Ended(receipt) => receipt.correction().map(|c| c.revision).or(receipt.ended_revision)?,
         Effect::Event(event) => event.revision,
         Effect::Statement(_) => return None,
     };

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_ledger::answer::{Reason, State, Tier};
-use holdfast_ledger::command::{Command, Correct, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::command::{
+    Command, Correct, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown, Settle, Start,
+};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
@@ -130,6 +132,8 @@ impl Model {
             Command::PublishPlan(publish) => self.publish(publish),
             Command::UnreadablePlan(_) => Verdict::Invalid,
             Command::SetTenant(set) => self.set_tenant(set),
+            Command::Freeze(freeze) => self.freeze(freeze),
+            Command::ResolveUnknown(resolve) => self.resolve(resolve),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,
         }
@@ -227,6 +231,7 @@ impl Model {
                 started_at_ms: None,
                 actual: None,
                 estimated: false,
+                resolved: false,
                 corrected: None,
                 ended_at_ms: None,
                 debt: Amounts::NONE,
@@ -372,8 +377,39 @@ impl Model {
         known.sketch(now)
     }
 
+    /// An operator's word ends what nobody knows, and nothing else.
+    fn resolve(&mut self, resolve: &ResolveUnknown) -> Verdict {
+        let (now, window) = (self.clock_ms, self.window_ms());
+        let Some(at) = self.find(resolve.id) else { return self.missing(resolve.id) };
+        let known = &self.reservations[at];
+        let state = known.state_at(now);
+        let (reserved, said) = (known.receipt.reserved, resolve.actual);
+        if known.receipt.operation.is_none() {
+            return Verdict::WrongState(state);
+        }
+        let silent = [Unit::Tokens, Unit::Micros].into_iter();
+        let mut silent = silent.filter(|unit| reserved.get(*unit).is_some() && said.get(*unit).is_none());
+        let used = actual_of(reserved, said);
+        let foreign = said.iter().any(|(unit, amount)| amount > 0 && used.get(unit).is_none());
+        match known.receipt.actual {
+            _ if silent.next().is_some() || foreign => return Verdict::Invalid,
+            Some(settled) if settled == used => return known.sketch(now),
+            Some(_) => return Verdict::Conflict(state),
+            None if state != State::UsageUnknown => return Verdict::WrongState(state),
+            None => {}
+        }
+        let held = known.legs.iter().map(|(_, held)| *held).collect();
+        self.finish(at, used, window);
+        let debt = self.judge_settlement(at, used, held, None);
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        (known.receipt.actual, known.receipt.debt, known.receipt.resolved) = (Some(used), debt, true);
+        self.seen.insert("resolved");
+        self.reservations[at].sketch(now)
+    }
+
     fn correct(&mut self, correct: &Correct) -> Verdict {
-        let now = self.clock_ms;
+        let (now, window) = (self.clock_ms, self.window_ms());
         let Some(at) = self.find(correct.id) else { return self.missing(correct.id) };
         let known = &self.reservations[at];
         let state = known.state_at(now);
@@ -411,13 +447,21 @@ impl Model {
         let known = &mut self.reservations[at];
         known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
         known.receipt.corrected = Some((used, debt));
+        // It may be asked again for as long as if it had ended now.
+        known.forget_at_ms = known.forget_at_ms.max(Some(now.max(known.id.time_ms()) + window + ID_AHEAD_MS));
         self.seen.insert("corrected");
         self.reservations[at].sketch(now)
     }
 
     /// The debt that a settlement or a correction left, per unit; freezes the subject at a breach. `booked`:
     /// what each leg had before it; `before`: what was said to be used until then.
-    fn judge_settlement(&mut self, at: usize, used: Amounts, booked: Vec<u64>, before: Option<Amounts>) -> Amounts {
+    fn judge_settlement(
+        &mut self,
+        at: usize,
+        used: Amounts,
+        booked: Vec<u64>,
+        before: Option<Amounts>,
+    ) -> Amounts {
         let now = self.clock_ms;
         let mut debt = Amounts::NONE;
         let known = self.reservations[at].clone();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, SetTenant, Unfreeze};
 use holdfast_ledger::ids::TenantId;
 use holdfast_ledger::plan::{Plan, TenantRecord};
 
@@ -52,6 +52,14 @@ impl Model {
         self.eras.push(Era { generation, plan, records });
         self.floor_ms = self.floor_ms.max(self.clock_ms.saturating_sub(self.window_ms()));
         Verdict::Published { generation, changed: true }
+    }
+
+    pub fn freeze(&mut self, freeze: &Freeze) -> Verdict {
+        if self.plan().is_none_or(|plan| plan.routes.iter().all(|route| route.name != freeze.route)) {
+            return Verdict::Invalid;
+        }
+        let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
+        Verdict::Frozen { changed: self.frozen.insert(key) }
     }
 
     pub fn unfreeze(&mut self, unfreeze: &Unfreeze) -> Verdict {

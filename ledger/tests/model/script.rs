@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
-    Command, Correct, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
+    Command, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown,
+    SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Plan, TenantRecord};
@@ -41,16 +42,60 @@ pub struct Step {
 /// What a step asks.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Reserve { id: Id, subject: Subject, amounts: Amounts, minimum: Amounts, key: Option<u8>, ttl_ms: Option<u64> },
-    Start { id: Id, operation: u8 },
-    Settle { id: Id, operation: u8, actual: Amounts, estimated: bool },
-    Correct { id: Id, operation: u8, actual: Amounts },
-    Release { id: Id },
-    Renew { id: Id, extend_ms: u64 },
-    Report { id: Id, operation: u8 },
-    Publish { variant: u8, expected: Option<u64> },
-    SetTenant { tenant: u8, number: u8 },
-    Unfreeze { subject: Subject, of_user: bool },
+    Reserve {
+        id: Id,
+        subject: Subject,
+        amounts: Amounts,
+        minimum: Amounts,
+        key: Option<u8>,
+        ttl_ms: Option<u64>,
+    },
+    Start {
+        id: Id,
+        operation: u8,
+    },
+    Settle {
+        id: Id,
+        operation: u8,
+        actual: Amounts,
+        estimated: bool,
+    },
+    Correct {
+        id: Id,
+        operation: u8,
+        actual: Amounts,
+    },
+    Release {
+        id: Id,
+    },
+    Renew {
+        id: Id,
+        extend_ms: u64,
+    },
+    Report {
+        id: Id,
+        operation: u8,
+    },
+    Publish {
+        variant: u8,
+        expected: Option<u64>,
+    },
+    SetTenant {
+        tenant: u8,
+        number: u8,
+    },
+    Resolve {
+        id: Id,
+        actual: Amounts,
+    },
+    Freeze {
+        subject: Subject,
+        of_user: bool,
+    },
+    Unfreeze {
+        subject: Subject,
+        of_user: bool,
+    },
     Tick,
 }
 
@@ -99,7 +144,16 @@ impl Script {
         let documents = (0..VARIANTS).map(|variant| document(shape, variant, scale)).collect();
         let mut script = Script { documents, shape, scale, steps: Vec::new() };
         let model = Model::default();
-        let mut writer = Writer { random, scale, now: BEGIN_MS, ids: Vec::new(), next: 0, last: None, reserved: None, model };
+        let mut writer = Writer {
+            random,
+            scale,
+            now: BEGIN_MS,
+            ids: Vec::new(),
+            next: 0,
+            last: None,
+            reserved: None,
+            model,
+        };
         let first = Act::Publish { variant: 0, expected: None };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
@@ -167,6 +221,19 @@ impl Script {
                     actor,
                 })
             }
+            Act::Resolve { id, actual } => Command::ResolveUnknown(ResolveUnknown {
+                id: id.ulid(),
+                actual: *actual,
+                actor,
+                reason: "test".to_owned(),
+            }),
+            Act::Freeze { subject, of_user } => Command::Freeze(Freeze {
+                tenant: subject.tenant_id(),
+                user: if *of_user { subject.user_id() } else { None },
+                route: subject.route_name(),
+                actor,
+                reason: "test".to_owned(),
+            }),
             Act::Unfreeze { subject, of_user } => Command::Unfreeze(Unfreeze {
                 tenant: subject.tenant_id(),
                 user: if *of_user { subject.user_id() } else { None },
@@ -224,7 +291,14 @@ impl Writer {
             Some(last) if self.random.random_ratio(1, 10) => last.clone(),
             _ => self.act(),
         };
-        if !matches!(act, Act::Tick | Act::Publish { .. } | Act::SetTenant { .. } | Act::Unfreeze { .. }) {
+        if !matches!(
+            act,
+            Act::Tick
+                | Act::Publish { .. }
+                | Act::SetTenant { .. }
+                | Act::Freeze { .. }
+                | Act::Unfreeze { .. }
+        ) {
             self.last = Some(act.clone());
         }
         Step { after_ms, joins, restores, act }
@@ -264,7 +338,8 @@ impl Writer {
                 let from = if self.random.random_bool(0.5) { State::Reserved } else { State::Started };
                 Act::Renew { id: self.id_in(from), extend_ms: self.random.random_range(0..25_000) }
             }
-            84..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
+            84 => Act::Resolve { id: self.id_in(State::UsageUnknown), actual: self.actual() },
+            85..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
             87..91 => {
                 let expected =
                     if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
@@ -275,6 +350,9 @@ impl Writer {
                 number: self.random.random_range(0..RECORDS),
             },
             95..97 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
+            97 if self.random.random_ratio(1, 3) => {
+                Act::Freeze { subject: self.subject(), of_user: self.random.random_bool(0.5) }
+            }
             _ => Act::Tick,
         }
     }

@@ -12,6 +12,7 @@ pub enum Verdict {
     Receipt(Box<Sketch>),
     Tombstone,
     Published { generation: u64, changed: bool },
+    Frozen { changed: bool },
     Unfrozen { changed: bool },
     Done,
     Invalid,
@@ -57,6 +58,8 @@ pub struct Sketch {
     pub started_at_ms: Option<u64>,
     pub actual: Option<Amounts>,
     pub estimated: bool,
+    /// Whether an operator said what it used.
+    pub resolved: bool,
     /// What the estimate was corrected to, and the debt after it.
     pub corrected: Option<(Amounts, Amounts)>,
     pub ended_at_ms: Option<u64>,
@@ -90,6 +93,7 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         }
         Verdict::Tombstone => vec!["tombstone"],
         Verdict::Published { .. } => vec!["published"],
+        Verdict::Frozen { .. } => vec!["frozen by an operator"],
         Verdict::Unfrozen { .. } => vec!["unfrozen"],
         Verdict::Done => vec![],
         Verdict::Invalid => vec!["invalid"],

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    Correct, PublishPlan, Release, Renew, ReportUnknown, Reserve, SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
+    Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown, SetTenant, Settle,
+    Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -90,6 +91,21 @@ fn encode(command: &Command) -> Wire {
                 actor: actor.as_str().to_owned(),
             })
         }
+        Command::ResolveUnknown(ResolveUnknown { id, actual, actor, reason }) => {
+            Wire::ResolveUnknown(v1::LogResolveUnknown {
+                id: encode_id(*id),
+                actual: none_if_empty(*actual),
+                actor: actor.as_str().to_owned(),
+                reason: reason.clone(),
+            })
+        }
+        Command::Freeze(Freeze { tenant, user, route, actor, reason }) => Wire::Freeze(v1::LogFreeze {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_ref().map(|user| user.as_str().to_owned()),
+            route: route.as_str().to_owned(),
+            actor: actor.as_str().to_owned(),
+            reason: reason.clone(),
+        }),
         Command::Unfreeze(Unfreeze { tenant, user, route, actor, reason }) => {
             Wire::Unfreeze(v1::LogUnfreeze {
                 tenant: tenant.as_str().to_owned(),
@@ -144,6 +160,19 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             record: optional_record(wire.record.as_ref())?,
             expected_generation: wire.expected_generation,
             actor: name("actor", &wire.actor)?,
+        }),
+        Wire::ResolveUnknown(wire) => Command::ResolveUnknown(ResolveUnknown {
+            id: decode_id("id", &wire.id)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            actor: name("actor", &wire.actor)?,
+            reason: wire.reason.clone(),
+        }),
+        Wire::Freeze(wire) => Command::Freeze(Freeze {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            actor: name("actor", &wire.actor)?,
+            reason: wire.reason.clone(),
         }),
         Wire::Unfreeze(wire) => Command::Unfreeze(Unfreeze {
             tenant: name("tenant", &wire.tenant)?,

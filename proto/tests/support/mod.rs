@@ -4,18 +4,20 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Answer, Correction, Estimate, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
+use holdfast_ledger::answer::{
+    Answer, Correction, Estimate, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
+};
 use holdfast_ledger::command::{
-    Correct, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start,
-    Unfreeze,
+    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::ids::IdError;
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
-    LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, Header, Lane, Leg,
+    LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
@@ -198,13 +200,29 @@ impl Random {
         }
     }
 
+    pub fn freeze(&mut self) -> Freeze {
+        let Unfreeze { tenant, user, route, actor, reason } = self.unfreeze();
+        Freeze { tenant, user, route, actor, reason }
+    }
+
+    pub fn resolve_unknown(&mut self) -> ResolveUnknown {
+        ResolveUnknown {
+            id: self.id(),
+            actual: self.amounts(),
+            actor: self.name(),
+            reason: format!("because {}", self.text()),
+        }
+    }
+
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..11) {
+        match self.0.random_range(0..13) {
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
             3 => Command::Tick,
+            5 => Command::Freeze(self.freeze()),
+            6 => Command::ResolveUnknown(self.resolve_unknown()),
             4 => Command::RaiseRules { rules_version: self.0.random() },
             _ => self.batched(),
         }
@@ -275,6 +293,7 @@ impl Random {
         Extras {
             asked: self.amounts(),
             key: self.maybe(Random::name),
+            resolved_by: self.maybe(Random::name),
             estimate: self.maybe(|random| Estimate { correction: random.maybe(Random::correction) }),
         }
     }
@@ -473,7 +492,7 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..8) {
+        match self.0.random_range(0..10) {
             0 => EventKind::Crossed {
                 lineage,
                 epoch_start_ms: self.maybe(Random::number),
@@ -491,6 +510,21 @@ impl Random {
                 limit: self.maybe(Random::name),
                 frozen: self.one_of(&LEVELS),
                 user: self.maybe(Random::name),
+            },
+            8 => EventKind::UnknownResolved {
+                reservation: self.id(),
+                tenant: self.name(),
+                user: self.maybe(Random::name),
+                route: self.name(),
+                actor: self.name(),
+                reason: self.text(),
+            },
+            9 => EventKind::Frozen {
+                tenant: self.name(),
+                user: self.maybe(Random::name),
+                route: self.name(),
+                actor: self.name(),
+                reason: self.text(),
             },
             5 => EventKind::Unfrozen {
                 tenant: self.name(),
@@ -572,15 +606,20 @@ impl Random {
                 slot,
                 Tombstone { id: self.id(), at_ms: self.number(), forget_at_ms: self.number() },
             ),
-            8 => Record::Freeze(Freeze {
+            8 => Record::Freeze(FreezeRow {
                 tenant: self.name(),
                 user: self.maybe(Random::name),
                 route: self.name(),
-                limit: self.name(),
-                level: self.one_of(&LEVELS),
-                unit: self.unit(),
                 at_ms: self.number(),
-                reservation: self.id(),
+                cause: match self.flip() {
+                    true => FreezeCause::Operator { actor: self.name(), reason: self.text() },
+                    false => FreezeCause::Breach {
+                        reservation: self.id(),
+                        limit: self.name(),
+                        level: self.one_of(&LEVELS),
+                        unit: self.unit(),
+                    },
+                },
             }),
             _ => Record::Event(Arc::new(Event {
                 sequence: self.number(),

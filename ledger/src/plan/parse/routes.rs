@@ -7,8 +7,8 @@ use super::reader::{Fields, Place, Problems, shorten};
 use super::scalars::{read_amounts, read_duration_ms, read_name, read_percent, read_whole};
 use crate::ids::RouteName;
 use crate::limits::{
-    CORRECTION_WINDOW_MS, CORRECTION_WINDOW_MS_MAX, DURATION_MS_MAX, HOLD_TTL_MS, HOLD_TTL_MS_MAX, ROUTES_PER_PLAN_MAX, SHARD_TTL_MS, USAGE_DEADLINE_MS,
-    USAGE_DEADLINE_MS_MAX,
+    CORRECTION_WINDOW_MS, CORRECTION_WINDOW_MS_MAX, DURATION_MS_MAX, HOLD_TTL_MS, HOLD_TTL_MS_MAX,
+    ROUTES_PER_PLAN_MAX, SHARD_TTL_MS, USAGE_DEADLINE_MS, USAGE_DEADLINE_MS_MAX,
 };
 use crate::plan::{Emergency, Match, Rollout, Route};
 use crate::unit::{Amounts, Unit};
