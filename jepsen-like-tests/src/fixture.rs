@@ -189,6 +189,11 @@ impl Story {
         answers.last().and_then(Answered::of)
     }
 
+    /// The book at the end of the story.
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
     /// Adds a read of the reservation, as it stands.
     pub(crate) fn read_as_it_is(&mut self) {
         let receipt = self.book.reservation(id(7), self.book.clock_ms()).expect("the story reserved it");

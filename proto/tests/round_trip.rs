@@ -134,6 +134,7 @@ fn refusals_as_a_status() {
 fn every_reason_travels_both_ways() {
     let facts = Facts {
         revision: Some(9),
+        unlogged_at_ms: Some(10),
         leader: Some(LeaderHint { node_id: 2, address: "127.0.0.1:7002".into() }),
         violations: vec![FieldError::new("id", "is not a ULID")],
         metadata: [("floor_ms".to_owned(), "17".to_owned())].into(),

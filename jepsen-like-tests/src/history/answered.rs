@@ -129,6 +129,9 @@ pub struct RefusalFacts {
     /// How long to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// It was refused from applied state for this instant, and no log entry stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlogged_at_ms: Option<u64>,
 }
 
 impl Answered {
@@ -214,6 +217,7 @@ impl From<&Failure> for RefusalFacts {
             state: failure.facts.state.map(|state| state.as_str().to_owned()),
             limit: failure.facts.rejection.as_ref().map(|rejection| rejection.limit.to_string()),
             retry_after_ms: failure.facts.retry_after_ms,
+            unlogged_at_ms: failure.facts.unlogged_at_ms,
         }
     }
 }

@@ -9,6 +9,7 @@ use holdfast_ledger::answer::{Answer, Refusal};
 use holdfast_ledger::command::{Command, PublishPlan};
 use holdfast_ledger::ids::ActorName;
 use holdfast_ledger::{Plan, ReservationId};
+use holdfast_node::propose::Decision;
 use holdfast_node::raft::memory::Delivery;
 use holdfast_proto::{ErrorReason, Failure};
 use openraft_rt::{AsyncRuntime, Instant};
@@ -150,7 +151,13 @@ impl SimDoor {
 type Handle = holdfast_node::raft::NodeHandle<Sim>;
 
 async fn propose(handle: &Handle, command: Command, deadline: SimInstant) -> Result<Payload, Failure> {
-    let answered = handle.propose(&[command], deadline).await.map_err(|error| failure_of(&error))?;
+    let Decision { refused, proposed } = handle.decide(&[command], deadline).await;
+    if let Some((_, refused)) = refused.first() {
+        let failure = Failure::from(&refused.refusal).at_revision(refused.revision);
+        return Err(failure.unlogged_at(refused.at_ms));
+    }
+    let nothing = || Failure::new(ErrorReason::NodeFailed, "neither refused nor proposed");
+    let answered = proposed.ok_or_else(nothing)?.map_err(|error| failure_of(&error))?;
     let revision = answered.first_revision;
     let answer = &answered.answers[0];
     if let Answer::Refused(refusal) = answer {

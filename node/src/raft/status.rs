@@ -79,6 +79,8 @@ pub struct CounterSnapshot {
     pub proposals_unknown: u64,
     /// Proposals dropped because their deadline had passed.
     pub proposals_late: u64,
+    /// Reserves refused from applied state, without a log entry.
+    pub refused_unlogged: u64,
     /// Times that nothing was stamped because of the clock.
     pub clock_faults: u64,
     /// Changes of leader seen.
@@ -233,6 +235,7 @@ fn counters(metrics: &Metrics) -> CounterSnapshot {
         proposals_refused: load(&metrics.proposals_refused),
         proposals_unknown: load(&metrics.proposals_unknown),
         proposals_late: load(&metrics.proposals_late),
+        refused_unlogged: load(&metrics.refused_unlogged),
         clock_faults: load(&metrics.clock_faults),
         leader_changes: load(&metrics.leader_changes),
         snapshots_built: load(&metrics.snapshots_built),

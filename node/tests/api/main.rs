@@ -7,6 +7,7 @@ mod cluster;
 mod history;
 mod lifecycle;
 mod limits;
+mod refusals;
 mod reservations;
 mod services;
 mod stopping;
