@@ -66,13 +66,16 @@ fn advice(kind: Kind, answered: &Answered) -> Option<String> {
         return Some(format!("Try again in {}.", hours_minutes(ms)));
     }
     let advice = match (kind, answered.reason) {
+        (_, ErrorReason::DroppedLate) => "Nothing was done: it waited for as long as --deadline allows.",
         (Kind::Unavailable, _) => "Nothing was done. Is the cluster running, and is --endpoints right?",
         (_, ErrorReason::RejectedNeverFits) => "Waiting does not help: ask for less.",
         (_, ErrorReason::RejectedFrozen) => "Waiting does not help: an operator lifts a freeze.",
         (_, ErrorReason::GenerationMismatch) => {
             "Look at what is in force (`holdfast plan diff`) and apply again."
         }
-        (_, ErrorReason::Conflict) => "Use a new id for a new request.",
+        (_, ErrorReason::Conflict) => {
+            "Nothing was changed. `holdfast get` shows what stands under the id; something new needs a new id."
+        }
         _ => return None,
     };
     Some(advice.to_owned())

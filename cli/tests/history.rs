@@ -4,7 +4,6 @@
 mod common;
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 
 use common::node::{Node, Site, eventually};
 use common::program;
@@ -23,12 +22,6 @@ limits:
     unit: tokens
     period: { limit: 1000000, every: month }
 ";
-
-fn publish(node: &Node, folder: &Path) {
-    let plan = folder.join("plan.yaml");
-    std::fs::write(&plan, PLAN).unwrap();
-    node.publish(&plan);
-}
 
 fn reserved(node: &Node, tenant: &str) -> String {
     let held = node.ask(&["reserve", tenant, "--amount", "tokens=7", "--route", "chat.generate"]).document();
@@ -96,7 +89,7 @@ fn a_lost_index_is_rebuilt_from_what_the_book_remembers_and_says_from_where() {
     let site =
         Site::new(folder.path(), "snapshot = { log_bytes = 65536, commands = 100, entries_kept = 0 }\n");
     let mut node = site.start(&["--bootstrap"]);
-    publish(&node, folder.path());
+    node.publish(folder.path(), PLAN);
     let (acme, ended) = settled(&node, "acme");
     let (beta, _) = settled(&node, "beta");
     let found = history(&node, &[&acme], "the settlement is in the index", ended_at(&acme));
@@ -152,7 +145,7 @@ fn an_abort_inside_sled_costs_the_index_and_nothing_else() {
     let mut command = program();
     command.args(site.args(&["--bootstrap"])).env("HOLDFAST_TEST_SLED_PANICS_AT_TENANT", "poison");
     let node = Node::start(command);
-    publish(&node, folder.path());
+    node.publish(folder.path(), PLAN);
     let (acme, ended) = settled(&node, "acme");
     history(&node, &[&acme], "the settlement is in the index", ended_at(&acme));
     let held = reserved(&node, "acme");

@@ -5,11 +5,17 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn holdfast(args: &[&str]) -> Output {
+    holdfast_with(&[], args)
+}
+
+/// With these variables and no others of its own.
+fn holdfast_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HOLDFAST_")) {
         command.env_remove(name);
     }
-    command.env("XDG_CONFIG_HOME", "/nonexistent").args(args).stdin(Stdio::null()).output().unwrap()
+    command.envs(variables.iter().copied()).env("XDG_CONFIG_HOME", "/nonexistent");
+    command.args(args).stdin(Stdio::null()).output().unwrap()
 }
 
 fn code(output: &Output) -> i32 {
@@ -34,64 +40,88 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
+/// Each with a word of what is wrong: a cluster is named, so that its absence is not what every row shows.
 #[test]
 fn wrong_usage_is_exit_code_2_and_says_nothing_on_stdout() {
     let id = "01J0000000000000000000000Z";
-    for args in [
-        &["no-such-command"][..],
-        &["quota"],
-        &["quota", "acme"],
-        &["quota", "acme", "--endpoints", "nowhere"],
-        &["quota", "acme", "--endpoints", "127.0.0.1:1", "--deadline", "0ms"],
-        &["quota", "acme", "--endpoints", "127.0.0.1:1", "--deadline", "soon"],
-        &["status", "-w", "xml"],
-        &["status", "--json", "-w", "table"],
-        &["reserve", "acme", "--endpoints", "127.0.0.1:1"],
-        &["reserve", "acme", "--route", "r", "--amount", "tokens"],
-        &["reserve", "acme", "--route", "r", "--amount", "coins=1"],
-        &["reserve", "acme", "--route", "r", "--amount", "tokens=-1"],
-        &["reserve", "acme", "--route", "r", "--amount", "tokens=18446744073709551616"],
-        &[
-            "reserve",
-            "acme",
-            "--route",
-            "r",
-            "--amount",
-            "tokens=1",
-            "--amount",
-            "tokens=2",
-            "--endpoints",
-            "127.0.0.1:1",
-        ],
-        &["reserve", "acme", "--route", "r", "--id", "not-a-ulid"],
-        &["start", id, "--endpoints", "127.0.0.1:1"],
-        &["start", id, "--operation", "bad name", "--endpoints", "127.0.0.1:1"],
-        &["settle", "short", "--operation", "o"],
-        &["release", "short"],
-        &["get", "short"],
-        &["history"],
-        &["history", id, "--tenant", "acme"],
-        &["tenant", "set", "acme"],
-        &["tenant", "set", "acme", "--limit", "qps"],
-        &["tenant", "set", "acme", "--remove", "--tier", "trial"],
-        &["plan", "diff"],
-        &["plan", "check", "/nonexistent/plan.yaml"],
-        &["plan", "apply", "/nonexistent/plan.yaml"],
-        &["serve", "--check", "--config", "/nonexistent/node.toml"],
-        &["serve", "--bootstrap", "--join"],
-        &["serve", "--set", "node_id"],
-        &["dev", "--nodes", "0"],
-        &["dev", "--port-base", "80"],
-        &["bench", "--clients", "0", "--endpoints", "127.0.0.1:1"],
-        &["bench", "--data", "/tmp/x"],
-        &["bench", "--pids", "a=b", "--endpoints", "127.0.0.1:1"],
-        &["completion", "cmd"],
-        &["status", "--settings", "/nonexistent/settings.toml"],
+    let twice = ["reserve", "acme", "--route", "r", "--amount", "tokens=1", "--amount", "tokens=2"];
+    for (args, word) in [
+        (&["no-such-command"][..], "no-such-command"),
+        (&["quota"], "<TENANT>"),
+        (&["quota", "acme", "--endpoints", "nowhere"], "nowhere"),
+        (&["quota", "acme", "--deadline", "0ms"], "deadline"),
+        (&["quota", "acme", "--deadline", "soon"], "soon"),
+        (&["status", "-w", "xml"], "xml"),
+        (&["status", "--json", "-w", "table"], "--json"),
+        (&["reserve", "acme"], "--route"),
+        (&["reserve", "acme", "--route", "r", "--amount", "tokens"], "tokens"),
+        (&["reserve", "acme", "--route", "r", "--amount", "coins=1"], "coins"),
+        (&["reserve", "acme", "--route", "r", "--amount", "tokens=-1"], "-1"),
+        (
+            &["reserve", "acme", "--route", "r", "--amount", "tokens=18446744073709551616"],
+            "18446744073709551615",
+        ),
+        (&twice, "twice"),
+        (&["reserve", "acme", "--route", "r", "--id", "not-a-ulid"], "ULID"),
+        (&["start", id], "--operation"),
+        (&["start", id, "--operation", "bad name"], "operation"),
+        (&["settle", "short", "--operation", "o"], "ULID"),
+        (&["release", "short"], "ULID"),
+        (&["get", "short"], "ULID"),
+        (&["history"], "--tenant"),
+        (&["history", "--since", "2h"], "--tenant"),
+        (&["history", id, "--tenant", "acme"], "--tenant"),
+        (&["tenant", "set", "acme"], "--tier"),
+        (&["tenant", "set", "acme", "--expected-generation", "1"], "--tier"),
+        (&["tenant", "set", "acme", "--limit", "qps"], "LIMIT=AMOUNT"),
+        (&["tenant", "set", "acme", "--remove", "--tier", "trial"], "--remove"),
+        (&["plan", "diff"], "<FILE>"),
+        (&["plan", "check", "/nonexistent/plan.yaml"], "/nonexistent/plan.yaml"),
+        (&["plan", "apply", "/nonexistent/plan.yaml"], "/nonexistent/plan.yaml"),
+        (&["serve", "--check", "--config", "/nonexistent/node.toml"], "/nonexistent/node.toml"),
+        (&["serve", "--bootstrap", "--join"], "--join"),
+        (&["serve", "--set", "node_id"], "node_id"),
+        (&["dev", "--nodes", "0"], "--nodes"),
+        (&["dev", "--port-base", "80"], "--port-base"),
+        (&["bench", "--clients", "0"], "--clients"),
+        (&["bench", "--data", "/tmp/x"], "--data"),
+        (&["bench", "--pids", "a=b"], "--pids"),
+        (&["completion", "cmd"], "cmd"),
+        (&["status", "--settings", "/nonexistent/settings.toml"], "/nonexistent/settings.toml"),
     ] {
-        let output = holdfast(args);
+        let output = holdfast_with(&[("HOLDFAST_ENDPOINTS", "127.0.0.1:1")], args);
         assert_eq!(code(&output), 2, "{args:?}: {}", stderr(&output));
         assert_eq!(stdout(&output), "", "{args:?}");
-        assert!(!stderr(&output).is_empty() && !stderr(&output).contains("panicked"), "{args:?}");
+        assert!(
+            stderr(&output).contains(word) && !stderr(&output).contains("panicked"),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_call_without_a_cluster_is_told_how_to_name_one() {
+    for args in [&["quota", "acme"][..], &["status"], &["history", "--tenant", "acme"]] {
+        let output = holdfast(args);
+        assert_eq!(code(&output), 2, "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("--endpoints"), "{args:?}: {}", stderr(&output));
+    }
+}
+
+/// Options beside the choice of what to show are no part of that choice: nobody is there, and nothing is wrong
+/// with the usage.
+#[test]
+fn the_options_of_history_go_with_a_tenant_and_with_an_id() {
+    for of in [&["--tenant", "acme"][..], &["01J0000000000000000000000Z"]] {
+        for option in [&[][..], &["--since", "2h"], &["--from", "7"], &["--most", "1"]] {
+            let args: Vec<_> = ["history"].iter().chain(of).chain(option).copied().collect();
+            let output = holdfast_with(
+                &[("HOLDFAST_ENDPOINTS", "127.0.0.1:1"), ("HOLDFAST_DEADLINE", "300ms")],
+                &args,
+            );
+            assert_eq!(code(&output), 4, "{args:?}: {}", stderr(&output));
+        }
     }
 }
 
@@ -132,7 +162,9 @@ fn every_problem_of_a_plan_is_named_by_its_line() {
     let document: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let problems = document["problems"].as_array().unwrap();
     assert!(problems.len() >= 2 && problems.iter().all(|problem| problem["line"].as_u64().unwrap() > 0));
-    assert!(stderr(&output).contains("reqests"), "{}", stderr(&output));
+    for word in ["reqests", "Shangri-La"] {
+        assert!(stderr(&output).contains(word), "{word}: {}", stderr(&output));
+    }
 }
 
 #[test]

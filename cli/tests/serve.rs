@@ -29,12 +29,6 @@ limits:
     period: { limit: 1000000, every: month }
 ";
 
-fn publish(node: &Node, folder: &Path) {
-    let plan = folder.join("plan.yaml");
-    std::fs::write(&plan, PLAN).unwrap();
-    node.publish(&plan);
-}
-
 /// Every path under a directory with what is in it. Of the lock only its being there counts: it holds nothing but who
 /// had it last.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
@@ -70,7 +64,7 @@ fn assert_refused(answer: &Answer, words: &[&str]) {
 fn founded(folder: &Path) -> (Site, String) {
     let site = Site::new(folder, "");
     let node = site.start(&["--bootstrap"]);
-    publish(&node, folder);
+    node.publish(folder, PLAN);
     let held = node.ask(&["reserve", "acme", "--amount", "tokens=7", "--route", "chat.generate"]).document();
     let (status, said) = node.stop();
     assert!(status.success(), "{said}");
@@ -224,7 +218,7 @@ fn a_full_disk_ends_the_process_and_nothing_acknowledged_is_lost() {
     command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_holdfast")]);
     command.args(site.args(&["--bootstrap"]));
     let node = Node::start(command);
-    publish(&node, folder.path());
+    node.publish(folder.path(), PLAN);
     let acknowledged = reserve_until_it_fails(&node);
     assert!(!acknowledged.is_empty());
     let answer = node.ended();

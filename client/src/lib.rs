@@ -5,7 +5,7 @@
 //!
 //! # async fn run() -> Result<(), CallError> {
 //! // Any one member is enough: the client finds the others and the leader.
-//! let client = Client::connect(["127.0.0.1:7001"]).await?;
+//! let client = Client::connect(["127.0.0.1:7401"]).await?;
 //!
 //! // Admission: the whole amount is held on every limit that applies, or nothing is.
 //! let request = Request::new("acme", "chat.generate").user("u1").model("large").tokens(600);

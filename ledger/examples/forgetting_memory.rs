@@ -4,6 +4,8 @@
 //!
 //! `cargo run --release -p holdfast-ledger --example forgetting_memory`
 
+mod support;
+
 use std::error::Error;
 use std::sync::Arc;
 
@@ -12,23 +14,11 @@ use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{Command, EntryHeader, PublishPlan, Release, Request, Reserve};
 use holdfast_ledger::{Amounts, Book, Plan, ReservationId, Unit};
 use mimalloc::MiMalloc;
+use support::{PLAN, resident_bytes};
 
 /// Counts what is allocated and not freed; below it is the allocator of the program.
 #[global_allocator]
 static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
-
-const PLAN: &str = "
-schema: admissionBudget.v1
-routes:
-  - name: chat
-limits:
-  global-requests: { scope: global, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  global-tokens: { scope: global, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-  tenant-requests: { scope: tenant, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  tenant-tokens: { scope: tenant, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-  user-requests: { scope: tenant+user, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  user-tokens: { scope: tenant+user, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-";
 
 const ENTRY: u64 = 512;
 const BEGIN_MS: u64 = 1_800_000_000_000;
@@ -36,13 +26,6 @@ const HOUR_MS: u64 = 3_600_000;
 const ID_WINDOW_MS: u64 = 900_000;
 /// Users that stay: the baseline.
 const STAYING: u64 = 10_000;
-
-/// Bytes of physical memory that the process holds, by the kernel.
-fn resident_bytes() -> Result<u64, Box<dyn Error>> {
-    let statm = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: u64 = statm.split_whitespace().nth(1).ok_or("statm has no second field")?.parse()?;
-    Ok(pages * 4096)
-}
 
 struct Run {
     book: Book,

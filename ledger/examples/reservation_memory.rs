@@ -4,34 +4,17 @@
 //!
 //! `cargo run --release -p holdfast-ledger --example reservation_memory`
 
+mod support;
+
 use std::error::Error;
 use std::sync::Arc;
 
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{Command, EntryHeader, PublishPlan, Request, Reserve};
 use holdfast_ledger::{Amounts, Book, Plan, ReservationId, Unit};
-
-const PLAN: &str = "
-schema: admissionBudget.v1
-routes:
-  - name: chat
-limits:
-  global-requests: { scope: global, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  global-tokens: { scope: global, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-  tenant-requests: { scope: tenant, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  tenant-tokens: { scope: tenant, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-  user-requests: { scope: tenant+user, unit: requests, bucket: { amount: 1000000000, per: 1s } }
-  user-tokens: { scope: tenant+user, unit: tokens, period: { limit: 1000000000000000, every: 1h } }
-";
+use support::{PLAN, resident_bytes};
 
 const ENTRY: u64 = 1024;
-
-/// Bytes of physical memory that the process holds, by the kernel.
-fn resident_bytes() -> Result<u64, Box<dyn Error>> {
-    let statm = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: u64 = statm.split_whitespace().nth(1).ok_or("statm has no second field")?.parse()?;
-    Ok(pages * 4096)
-}
 
 fn request(user: u64) -> Result<Request, Box<dyn Error>> {
     Ok(Request {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::ids::{ActorName, IdempotencyKey, LimitId, OperationId, ReservationId};
 use crate::plan::Level;
-use crate::record::Subject;
+use crate::record::{Leg, Subject};
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -61,8 +63,9 @@ pub struct Receipt {
     pub id: ReservationId,
     /// Its state now.
     pub state: State,
-    /// Who and what it is for. Shared by the receipts of one admission path.
-    pub subject: Arc<Subject>,
+    /// Whom and what it is held for, and on which accounts. Shared by receipts that say the same, which are most
+    /// of one subject.
+    pub hold: Arc<Hold>,
     /// The digest of the canonical request.
     pub request_digest: [u8; 32],
     /// The policy generation it was admitted under.
@@ -71,8 +74,6 @@ pub struct Receipt {
     pub tier: Tier,
     /// What was reserved, per unit: what was asked, or less where the request named a minimum.
     pub reserved: Amounts,
-    /// The accounts it is held on. Shared by receipts that say the same, which are most of one subject.
-    pub legs: Arc<[LegReceipt]>,
     /// Book time of admission, ms.
     pub reserved_at_ms: u64,
     /// The revision that admitted it.
@@ -140,6 +141,34 @@ impl Receipt {
     }
 }
 
+/// What a receipt says of where its amounts are held. It never changes.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Who and what it is for.
+    pub subject: Arc<Subject>,
+    /// The amounts, by account.
+    pub legs: Box<[LegReceipt]>,
+    /// The same, by the places of the accounts in the book; nothing outside of one. Here, so that a reservation
+    /// and its receipts share one thing and count its holders once.
+    pub(crate) places: SmallVec<[Leg; 8]>,
+}
+
+impl Hold {
+    /// As receipts have it outside of a book.
+    pub fn new(subject: Subject, legs: Box<[LegReceipt]>) -> Hold {
+        Hold { subject: Arc::new(subject), legs, places: SmallVec::new() }
+    }
+}
+
+/// By what receipts say.
+impl PartialEq for Hold {
+    fn eq(&self, other: &Hold) -> bool {
+        self.subject == other.subject && self.legs == other.legs
+    }
+}
+
+impl Eq for Hold {}
+
 /// One leg of a receipt: the amount on one account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegReceipt {
@@ -199,7 +228,7 @@ impl State {
     }
 }
 
-/// The rung of the ladder (spec §7); the worst over a request's limits.
+/// The rung of the ladder; the worst over a request's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Below the alert threshold.

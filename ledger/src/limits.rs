@@ -3,7 +3,7 @@
 /// Longest name or id: long enough for an e-mail address or a path, short enough for an index key.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// Default id window: how far back in time an unknown reservation id may lie (spec §4, freshness).
+/// Default id window: how far back in time an unknown reservation id may lie.
 pub const ID_WINDOW_MS: u64 = 15 * 60 * 1000;
 
 /// How far ahead of the book's clock an unknown id may lie.

@@ -64,7 +64,7 @@ pub struct QuotaLine {
     pub limit_amount: Option<u64>,
     /// Available now; `None`: unlimited.
     pub remaining: Option<u64>,
-    /// The ratio of the ladder (spec §7), parts per million, rounded down; over 1 000 000 when over the limit; 0 if unlimited.
+    /// The ratio of the ladder, parts per million, rounded down; over 1 000 000 when over the limit; 0 if unlimited.
     pub ratio_ppm: u64,
     /// The tier that the ratio gives; NORMAL without a ladder.
     pub tier: Tier,
@@ -135,7 +135,7 @@ pub struct AuditReport {
     pub violations: Vec<Violation>,
 }
 
-/// A broken rule of the account equation (spec §3).
+/// A broken rule of the account equation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Which rule.

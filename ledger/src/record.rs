@@ -147,7 +147,7 @@ pub enum LimitKind {
     Total,
 }
 
-/// The columns of the account equation (spec §3). 128 bits, because amounts of 64 bits are summed.
+/// The columns of the account equation. 128 bits, because amounts of 64 bits are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// What it opened with: carried in from its predecessor or the epoch before.

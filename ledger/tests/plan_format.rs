@@ -74,15 +74,23 @@ fn the_three_level_sample_means_what_its_text_says() {
     assert_eq!(rule(&plan, "user-requests-day", "acme", Some("anyone")), total(200, &day));
     assert_eq!(plan.calendars(), [day, month]);
     assert_eq!(plan.currency.as_deref(), Some("CNY"));
-    let (_, zones) = Plan::parse_with_zones(THREE_LEVEL).unwrap();
-    assert!(
-        zones.iter().all(|found| THREE_LEVEL.lines().nth(found.line - 1).unwrap().contains("Asia/Shanghai"))
-    );
-    assert_eq!(zones.len(), 4);
-    assert_eq!(
-        zones[3].unknown().to_string().split(": ").nth(1),
-        Some("limits.user-requests-day.period.zone")
-    );
+}
+
+#[test]
+fn a_zone_that_does_not_exist_is_one_problem_among_the_others() {
+    let wrong = THREE_LEVEL.replacen("unit: requests", "unit: reqests", 1);
+    for document in [THREE_LEVEL, &wrong] {
+        let said = Plan::parse_with_zones(document, &|zone| zone != "Asia/Shanghai").unwrap_err();
+        let unknown: Vec<_> = said.iter().filter(|error| error.path.ends_with(".zone")).collect();
+        assert_eq!(unknown.len(), 4, "{said:?}");
+        for error in unknown {
+            assert!(document.lines().nth(error.line - 1).unwrap().contains("Asia/Shanghai"), "{error}");
+            assert_eq!(error.problem, "is \"Asia/Shanghai\"; the time zone data does not have it");
+        }
+        assert_eq!(said.iter().any(|error| error.problem.contains("reqests")), document == wrong, "{said:?}");
+        assert!(said.is_sorted_by_key(|error| error.line), "{said:?}");
+    }
+    assert!(Plan::parse_with_zones(THREE_LEVEL, &|zone| zone == "Asia/Shanghai").is_ok());
 }
 
 #[test]
@@ -485,6 +493,14 @@ fn each_fault_of_a_route_has_its_answer() {
         (
             "- {name: r, rollout: enforced}",
             "line 3: routes[0].rollout: must be enforce, shadow or a percentage such as 5%, is \"enforced\"; did you mean \"enforce\"?",
+        ),
+        (
+            "- {name: r, rollout: shadow}",
+            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
+        ),
+        (
+            "- {name: r, rollout: 5%}",
+            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
         ),
         ("- {name: r, rollout: 101%}", "line 3: routes[0].rollout: is 101%; at most 100% is possible"),
         (

@@ -142,7 +142,7 @@ fn ended_record(receipt: &Receipt) -> HistoryRecord {
             receipt.ended_at_ms.unwrap_or(receipt.reserved_at_ms),
         ),
     };
-    let tenant = Some(receipt.subject.tenant.to_string());
+    let tenant = Some(receipt.hold.subject.tenant.to_string());
     HistoryRecord { id, revision, at_ms, tenant, body: v1::Receipt::from(receipt).encode_to_vec() }
 }
 

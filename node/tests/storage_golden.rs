@@ -77,7 +77,7 @@ fn log_segments() {
     write_log(&disk);
     assert_golden(&disk.contents("log/00000000000000000001.seg").unwrap(), FIRST_SEGMENT);
     assert_golden(&disk.contents("log/00000000000000000002.seg").unwrap(), SECOND_SEGMENT);
-    assert_eq!(disk.contents("log/created").unwrap(), b"holdfast log 1\n");
+    assert_eq!(disk.contents("log.created").unwrap(), b"holdfast log 1\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use holdfast_ledger::answer::{LegReceipt, Receipt, State, Tier};
+use holdfast_ledger::answer::{Hold, LegReceipt, Receipt, State, Tier};
 use holdfast_ledger::command::{Request, Reserve, Settle};
 use holdfast_ledger::plan::Level;
 use holdfast_ledger::record::Subject;
@@ -63,15 +63,15 @@ fn receipt() -> Answer {
     for unit in [Unit::Requests, Unit::Tokens] {
         legs.extend([Level::Global, Level::Tenant, Level::User].map(|level| leg(level, unit)));
     }
+    let subject = Subject { tenant: parse("acme"), user: Some(parse("user-1")), route: parse("chat") };
     let receipt = Receipt {
         id: ReservationId::from_parts(1_800_000_000_000, 7),
         state: State::Reserved,
-        subject: Subject { tenant: parse("acme"), user: Some(parse("user-1")), route: parse("chat") }.into(),
+        hold: Hold::new(subject, legs.into()).into(),
         request_digest: [7; 32],
         generation: 3,
         tier: Tier::Normal,
         reserved: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 600),
-        legs: legs.into(),
         reserved_at_ms: 1_800_000_000_000,
         reserved_revision: 12_345_678,
         expires_at_ms: 1_800_000_030_000,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Correction, Estimate, Extras, LegReceipt, Receipt, Rejection};
+use holdfast_ledger::answer::{Correction, Estimate, Extras, Hold, LegReceipt, Receipt, Rejection};
 use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
@@ -20,12 +20,11 @@ impl From<&Receipt> for v1::Receipt {
         let Receipt {
             id,
             state,
-            subject,
+            hold,
             request_digest,
             generation,
             tier,
             reserved,
-            legs,
             reserved_at_ms,
             reserved_revision,
             expires_at_ms,
@@ -37,6 +36,7 @@ impl From<&Receipt> for v1::Receipt {
             debt,
             extras,
         } = receipt;
+        let Hold { subject, legs, .. } = hold.as_ref();
         let Subject { tenant, user, route } = subject.as_ref();
         v1::Receipt {
             id: id.to_string(),
@@ -68,24 +68,23 @@ impl TryFrom<v1::Receipt> for Receipt {
     type Error = FieldError;
 
     fn try_from(wire: v1::Receipt) -> Result<Self, FieldError> {
-        let legs = wire.legs.iter().enumerate();
+        let legs =
+            wire.legs.iter().enumerate().map(|(at, leg)| {
+                LegReceipt::try_from(leg).map_err(|error| error.inside(&format!("legs[{at}]")))
+            });
+        let subject = Subject {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+        };
         Ok(Receipt {
             id: name("id", &wire.id)?,
             state: word("state", wire.state)?,
-            subject: Arc::new(Subject {
-                tenant: name("tenant", &wire.tenant)?,
-                user: optional_name("user", wire.user.as_deref())?,
-                route: name("route", &wire.route)?,
-            }),
+            hold: Arc::new(Hold::new(subject, legs.collect::<Result<_, _>>()?)),
             request_digest: fixed("request_digest", &wire.request_digest)?,
             generation: wire.generation,
             tier: word("tier", wire.tier)?,
             reserved: amounts_or_none(wire.reserved.as_ref()).in_field("reserved")?,
-            legs: legs
-                .map(|(at, leg)| {
-                    LegReceipt::try_from(leg).map_err(|error| error.inside(&format!("legs[{at}]")))
-                })
-                .collect::<Result<_, _>>()?,
             reserved_at_ms: wire.reserved_at_ms,
             reserved_revision: wire.reserved_revision,
             expires_at_ms: wire.expires_at_ms,

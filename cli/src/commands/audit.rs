@@ -65,6 +65,9 @@ async fn ask(client: &Client, member: &v1::Member, deadline: Duration) -> Outcom
 /// Everything that is not as it must be.
 fn problems(audited: &[Audited]) -> Vec<String> {
     let mut problems = Vec::new();
+    if audited.is_empty() {
+        problems.push("no member was audited: the one that was asked knows of no cluster".to_owned());
+    }
     let mut digests: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
     for one in audited {
         match &one.answer {
@@ -123,11 +126,15 @@ fn node_document(one: &Audited) -> Value {
     object.into()
 }
 
-/// By unit, then column. Sums are 128-bit, so they are text.
+/// By unit, then column. A sum that does not fit 64 bits exists as text only, under its name + `_str`.
 fn sums_document(sums: &[v1::ColumnSum]) -> Value {
-    let mut units: BTreeMap<String, BTreeMap<&str, &str>> = BTreeMap::new();
+    let mut units: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for sum in sums {
-        units.entry(unit(sum.unit)).or_default().insert(&sum.column, &sum.sum);
+        let columns = units.entry(unit(sum.unit)).or_default();
+        match sum.sum.parse() {
+            Ok(small) => put_u64(columns, &sum.column, small),
+            Err(_) => drop(columns.insert(format!("{}_str", sum.column), sum.sum.clone().into())),
+        }
     }
     json!(units)
 }

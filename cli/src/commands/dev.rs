@@ -97,13 +97,15 @@ fn welcome(running: &Running) -> String {
     for row in running.node_rows() {
         rows.add(row);
     }
-    let endpoint = running.client_addresses().into_iter().next().unwrap_or_default();
+    // All of them, so that what is tried goes on working when one of the nodes is killed.
+    let endpoints = running.client_addresses().join(",");
     let holdfast = invoked_as();
     format!(
         "\n{}\nTry in another terminal:\n\
-         \x20 {holdfast} --endpoints {endpoint} quota demo --user ada\n\
-         \x20 {holdfast} --endpoints {endpoint} reserve acme --user ada --route chat.generate --amount tokens=1200\n\
-         \x20 {holdfast} --endpoints {endpoint} audit\n\nCtrl-C stops everything.\n\n",
+         \x20 export HOLDFAST_ENDPOINTS={endpoints}\n\
+         \x20 {holdfast} quota demo --user ada\n\
+         \x20 {holdfast} reserve acme --user ada --route chat.generate --amount tokens=1200\n\
+         \x20 {holdfast} audit\n\nCtrl-C stops everything.\n\n",
         rows.text()
     )
 }

@@ -17,7 +17,8 @@ const ENTRIES_DEFAULT: u32 = 100;
 
 /// Options of `history`.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false, args = ["id", "tenant"])]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("of").required(true).args(["id", "tenant"]))]
 pub struct Args {
     /// One reservation
     id: Option<ReservationId>,

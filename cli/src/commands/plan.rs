@@ -25,7 +25,7 @@ pub enum Command {
     Apply {
         /// The document; - reads standard input
         file: PathBuf,
-        /// Refuse unless this generation is in force
+        /// Refuse unless this generation is in force, or this very document already
         #[arg(long, value_name = "N")]
         expected_generation: Option<u64>,
     },
@@ -78,14 +78,7 @@ fn check(settings: &Settings, file: &Path) -> Outcome {
 
 /// Everything that is wrong with a plan document, time zones included.
 pub fn problems(document: &str) -> Vec<PlanError> {
-    match Plan::parse_with_zones(document) {
-        Err(problems) => problems,
-        Ok((_, zones)) => zones
-            .iter()
-            .filter(|zone| jiff::tz::TimeZone::get(&zone.zone).is_err())
-            .map(|zone| zone.unknown())
-            .collect(),
-    }
+    Plan::parse_with_zones(document, &|zone| jiff::tz::TimeZone::get(zone).is_ok()).err().unwrap_or_default()
 }
 
 /// A document that cannot be used, with every problem on a line of its own.

@@ -1,5 +1,6 @@
 //! `holdfast serve`: one node.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use holdfast_node::config::{self, Layer, NodeConfig, Problem};
@@ -94,7 +95,10 @@ fn load(args: &Args) -> Outcome<Result<NodeConfig, Vec<Problem>>> {
         Some(path) => std::fs::read_to_string(path)
             .map_err(|e| Failure::usage(format!("cannot read the configuration {}: {e}", path.display())))?,
     };
-    Ok(config::load(&text, |name| std::env::var(name).ok(), args.set.iter().cloned()))
+    let text_of =
+        |name: OsString, value: OsString| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let env = std::env::vars_os().filter_map(|(name, value)| text_of(name, value));
+    Ok(config::load(&text, env, args.set.iter().cloned()))
 }
 
 fn check(settings: &Settings, name: &str, loaded: &Result<NodeConfig, Vec<Problem>>) -> Outcome {

@@ -31,22 +31,22 @@ pub enum Command {
 
 /// Options of `tenant set`.
 #[derive(Debug, clap::Args)]
-#[group(id = "content", required = true, multiple = true)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("content").required(true).multiple(true).args(["file", "tier", "limits", "remove"]))]
 pub struct Set {
     /// The tenant
-    #[arg(group = "who")]
     tenant: String,
     /// The record as a document (schema tenantRecord.v1)
-    #[arg(long, group = "content", conflicts_with_all = ["tier", "limits", "remove"])]
+    #[arg(long, conflicts_with_all = ["tier", "limits", "remove"])]
     file: Option<PathBuf>,
     /// The tenant's tier
-    #[arg(long, group = "content")]
+    #[arg(long)]
     tier: Option<TierId>,
     /// An amount in place of a limit's own, or LIMIT=unlimited; may be repeated
-    #[arg(long = "limit", group = "content", value_name = "LIMIT=AMOUNT", value_parser = limit_override)]
+    #[arg(long = "limit", value_name = "LIMIT=AMOUNT", value_parser = limit_override)]
     limits: Vec<(LimitId, Override)>,
     /// Remove the record: what the plan says of the tenant, or its defaults, holds again
-    #[arg(long, group = "content", conflicts_with_all = ["tier", "limits"])]
+    #[arg(long, conflicts_with_all = ["tier", "limits"])]
     remove: bool,
     /// Refuse unless this generation is in force
     #[arg(long, value_name = "N")]
@@ -132,13 +132,13 @@ fn entry_document(entry: &v1::TenantEntry) -> Value {
     })
 }
 
-/// By limit: an amount, an object with amount and burst, or null for unlimited.
+/// By limit, and nothing but limits, so that an amount over 2^53 has no text beside it: an amount, an object with amount and burst, or null for unlimited.
 fn overrides_document(overrides: &[v1::LimitOverride]) -> Value {
     let mut object = Map::new();
     for one in overrides {
         match &one.rule {
             Some(v1::limit_override::Rule::Amount(amount)) if amount.burst.is_none() => {
-                put_u64(&mut object, &one.limit, amount.amount);
+                object.insert(one.limit.clone(), amount.amount.into());
             }
             Some(v1::limit_override::Rule::Amount(amount)) => {
                 let mut both = Map::new();

@@ -139,9 +139,11 @@ impl Node {
         })
     }
 
-    /// Publishes a plan that lies in a file.
-    pub fn publish(&self, plan: &Path) {
-        let applied = self.ask(&["plan", "apply", &plan.display().to_string()]);
+    /// Publishes a plan, by way of a file in a folder of the test.
+    pub fn publish(&self, folder: &Path, plan: &str) {
+        let file = folder.join("plan.yaml");
+        std::fs::write(&file, plan).unwrap();
+        let applied = self.ask(&["plan", "apply", &file.display().to_string()]);
         assert_eq!(applied.code, 0, "{}", applied.stderr);
     }
 

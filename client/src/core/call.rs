@@ -1,7 +1,7 @@
 //! One call and its attempts.
 //!
 //! What makes this more than a loop: an attempt that was not answered may still be done, so
-//! whatever a later attempt says is not the outcome of the call (spec §4). A reserve that is refused
+//! whatever a later attempt says is not the outcome of the call. A reserve that is refused
 //! while an earlier attempt is unanswered therefore releases its id, which leaves a tombstone that the
 //! earlier attempt will find, before it reports the refusal.
 

@@ -154,13 +154,14 @@ impl ReceiptFacts {
     pub fn of(receipt: &Receipt) -> ReceiptFacts {
         ReceiptFacts {
             state: receipt.state.as_str().to_owned(),
-            tenant: receipt.subject.tenant.to_string(),
-            user: receipt.subject.user.as_ref().map(ToString::to_string),
-            route: receipt.subject.route.to_string(),
+            tenant: receipt.hold.subject.tenant.to_string(),
+            user: receipt.hold.subject.user.as_ref().map(ToString::to_string),
+            route: receipt.hold.subject.route.to_string(),
             generation: receipt.generation,
             tier: receipt.tier.as_str().to_owned(),
             reserved: amounts_to_words(&receipt.reserved),
             legs: receipt
+                .hold
                 .legs
                 .iter()
                 .map(|leg| LegFacts {

@@ -2,9 +2,8 @@
 
 use crate::answer::{Answer, Correction, Estimate, Refusal};
 use crate::apply::settle::{check_reserved, settled_with};
-use crate::book::Book;
+use crate::book::{Book, Kept};
 use crate::command::Correct;
-use crate::record::ReservationRow;
 use crate::unit::{Amounts, Unit};
 
 impl Book {
@@ -27,8 +26,8 @@ impl Book {
             Some(_) => return Err(Refusal::Conflict { state }),
             None => {}
         }
-        self.touch_legs(slot)?;
-        let debt = self.correct_legs(slot, &before, &actual);
+        let legs = self.touch_legs(slot)?;
+        let debt = self.correct_legs(correct.id, &legs, &before, &actual);
         let (at_ms, revision) = (self.header.clock_ms, self.header.revision);
         let correction = Some(Correction { at_ms, revision, actual, debt });
         self.extras_mut(slot).estimate = Some(Estimate { correction });
@@ -39,7 +38,7 @@ impl Book {
 }
 
 /// What a correction books in the end, per unit that was reserved: as said, else as it was estimated; slots never.
-fn corrected_amounts(row: &ReservationRow, before: &Amounts, said: &Amounts) -> Result<Amounts, Refusal> {
+fn corrected_amounts(row: &Kept, before: &Amounts, said: &Amounts) -> Result<Amounts, Refusal> {
     check_reserved(row, said)?;
     let mut actual = *before;
     for (unit, _) in before.iter().filter(|(unit, _)| *unit != Unit::Slots) {

@@ -76,7 +76,7 @@ impl Book {
         Answer::Reservation(self.receipt_of(slot))
     }
 
-    /// Whether an id that is not known may be new (spec §4, freshness).
+    /// Whether an id that is not known may be new.
     fn check_fresh(&self, id: ReservationId) -> Result<(), Refusal> {
         self.check_fresh_at(id, self.header.clock_ms)
     }

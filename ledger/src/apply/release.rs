@@ -17,8 +17,8 @@ impl Book {
         };
         match self.state(slot) {
             State::Reserved | State::Expiring => {
-                self.touch_legs(slot)?;
-                self.end_legs(slot, &Amounts::NONE);
+                let legs = self.touch_legs(slot)?;
+                self.end_legs(release.id, &legs, &Amounts::NONE);
                 let receipt = self.end(slot, State::Released, Amounts::NONE, Amounts::NONE);
                 Ok(Answer::Reservation(receipt))
             }
@@ -35,7 +35,7 @@ impl Book {
         }
         let forget_at_ms = self.forget_at_ms(id);
         let slot = self.tombstones.insert(Tombstone { id, at_ms: self.header.clock_ms, forget_at_ms });
-        self.derived.add_id(&self.reservations, &self.tombstones, Found::Tombstone(slot));
+        self.derived.add_id(id, Found::Tombstone(slot));
         self.derived.tombstone_timers.schedule(forget_at_ms, slot);
         Ok(Answer::Tombstone { id })
     }

@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Extras, LegReceipt, Refusal, State, Tier};
+use crate::answer::{Answer, Extras, Hold, Refusal, State, Tier};
 use crate::apply::invalid;
 use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
-use crate::record::{Freeze, Leg, Lineage, ReservationRow};
+use crate::record::{Freeze, Leg, Lineage};
 use crate::unit::{Amounts, Unit};
 
 /// A lineage of the path that the book does not have yet, as it would be opened now, by its place in the path.
@@ -77,17 +77,16 @@ impl Book {
         let unopened = self.touch_path(path, &asked)?;
         let (amounts, tier) = self.grant(path, &asked, &reserve.request, &unopened)?;
         let legs = self.hold_path(path, &amounts, unopened);
-        let (legs, leg_receipts) = self.share_legs(path, &legs);
+        let hold = self.share_hold(path, legs);
         let now_ms = self.header.clock_ms;
-        let row = ReservationRow {
+        let row = Kept {
             id: reserve.id,
             request_digest: reserve.request_digest,
-            subject: path.subject.clone(),
+            hold,
             generation: self.header.generation,
             tier,
             state: State::Reserved,
             reserved: amounts,
-            legs,
             reserved_at_ms: now_ms,
             reserved_revision: self.header.revision,
             expires_at_ms: now_ms.saturating_add(hold_ttl_ms),
@@ -98,8 +97,8 @@ impl Book {
             ended: None,
             extras: extras(reserve, &asked, &amounts),
         };
-        let slot = self.reservations.insert(Kept { row, leg_receipts });
-        self.derived.add_id(&self.reservations, &self.tombstones, Found::Reservation(slot));
+        let slot = self.reservations.insert(row);
+        self.derived.add_id(reserve.id, Found::Reservation(slot));
         if reserve.key.is_some() {
             self.derived.keys.add(&self.reservations, slot);
         }
@@ -222,13 +221,13 @@ impl Book {
         self.freezes.get(&of_tenant).or_else(|| self.freezes.get(&of_user))
     }
 
-    /// The legs of the path's last reservation if they are the same, else these.
-    fn share_legs(&self, path: &mut Path, legs: &[Leg]) -> (Arc<[Leg]>, Arc<[LegReceipt]>) {
-        if let Some(same) = path.last.as_ref().filter(|(known, _)| **known == *legs) {
-            return same.clone();
+    /// The hold of the path's last reservation if its legs are the same, else one of these.
+    fn share_hold(&self, path: &mut Path, places: SmallVec<[Leg; 8]>) -> Arc<Hold> {
+        if let Some(same) = path.last.as_ref().filter(|known| known.places == places) {
+            return Arc::clone(same);
         }
-        let shared = (Arc::from(legs), legs.iter().map(|leg| self.leg_receipt(leg)).collect());
-        path.last.insert(shared).clone()
+        let hold = self.hold(&path.subject, places);
+        Arc::clone(path.last.insert(Arc::new(hold)))
     }
 
     /// Holds what was found to fit.

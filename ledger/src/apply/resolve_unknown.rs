@@ -3,10 +3,9 @@
 use crate::answer::{Answer, Refusal, State};
 use crate::apply::invalid;
 use crate::apply::settle::{actual_amounts, settled_with};
-use crate::book::Book;
+use crate::book::{Book, Kept};
 use crate::command::ResolveUnknown;
 use crate::event::EventKind;
-use crate::record::ReservationRow;
 use crate::unit::{Amounts, Unit};
 
 impl Book {
@@ -31,15 +30,15 @@ impl Book {
         }
         let event = EventKind::UnknownResolved {
             reservation: row.id,
-            tenant: row.subject.tenant.clone(),
-            user: row.subject.user.clone(),
-            route: row.subject.route.clone(),
+            tenant: row.hold.subject.tenant.clone(),
+            user: row.hold.subject.user.clone(),
+            route: row.hold.subject.route.clone(),
             actor: resolve.actor.clone(),
             reason: resolve.reason.clone(),
         };
-        self.touch_legs(slot)?;
+        let legs = self.touch_legs(slot)?;
         self.push_event(event);
-        let debts = self.end_legs(slot, &actual);
+        let debts = self.end_legs(resolve.id, &legs, &actual);
         self.extras_mut(slot).resolved_by = Some(resolve.actor.clone());
         let receipt = self.end(slot, settled_with(&debts), actual, debts);
         self.freeze_at_breach(slot, &actual, None);
@@ -48,7 +47,7 @@ impl Book {
 }
 
 /// Unknown is never taken for unused: an operator names every unit, be it with 0.
-fn check_named(row: &ReservationRow, said: &Amounts) -> Result<(), Refusal> {
+fn check_named(row: &Kept, said: &Amounts) -> Result<(), Refusal> {
     let held = row.reserved.iter().map(|(unit, _)| unit);
     let mut silent =
         held.filter(|unit| said.get(*unit).is_none() && !matches!(unit, Unit::Requests | Unit::Slots));

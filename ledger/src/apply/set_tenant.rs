@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::answer::{Answer, Refusal};
 use crate::apply::invalid;
 use crate::apply::reserve::no_plan;
-use crate::book::{Book, find_limit, hash_tenant};
+use crate::book::{Book, hash_tenant};
 use crate::command::SetTenant;
 use crate::event::EventKind;
 use crate::limits::TENANTS_MAX;
@@ -48,15 +48,13 @@ impl Book {
     }
 }
 
-/// Every tier and limit that a record names must be in the plan in force.
+/// What a record names must be in the plan in force, and be something that a record may change.
 fn check_record(record: &TenantRecord, plan: &Plan) -> Result<(), Refusal> {
-    if let Some(tier) = record.tier.as_ref().filter(|tier| !plan.tiers.contains_key(*tier)) {
-        return Err(invalid("tier", format!("{tier} is no tier of the plan in force")));
+    let problems = plan.check_record(record);
+    if problems.is_empty() {
+        return Ok(());
     }
-    let of_users = record.users.values().flat_map(|overrides| overrides.keys());
-    let unknown = record.overrides.keys().chain(of_users).find(|limit| find_limit(plan, limit).is_none());
-    match unknown {
-        Some(limit) => Err(invalid("limits", format!("{limit} is no limit of the plan in force"))),
-        None => Ok(()),
-    }
+    let text: Vec<_> =
+        problems.iter().map(|problem| format!("{} {}", problem.path, problem.problem)).collect();
+    Err(invalid("record", text.join("; ")))
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Estimate, Refusal, State};
 use crate::apply::invalid;
-use crate::book::Book;
+use crate::book::{Book, Kept};
 use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, FreezeCause, Leg, ReservationRow};
+use crate::record::{Freeze, FreezeCause, Leg};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -35,8 +35,8 @@ impl Book {
             // Only an operation's receipt ends it, and a guess is none.
             return Err(Refusal::WrongState { state });
         }
-        self.touch_legs(slot)?;
-        let debts = self.end_legs(slot, &actual);
+        let legs = self.touch_legs(slot)?;
+        let debts = self.end_legs(settle.id, &legs, &actual);
         if settle.estimated {
             self.extras_mut(slot).estimate = Some(Estimate::default());
         }
@@ -56,7 +56,7 @@ impl Book {
     /// The terms of the route that a reservation was admitted under.
     pub(crate) fn route_of(&self, slot: u32) -> Option<&Route> {
         let row = self.reservations.get(slot);
-        self.generations.plan_at(row.generation)?.route(&row.subject.route)
+        self.generations.plan_at(row.generation)?.route(&row.hold.subject.route)
     }
 
     /// Whether a settlement went past the execution hard cap or the maximum debt of one of its lineages.
@@ -72,7 +72,7 @@ impl Book {
         if let Some((unit, _)) = over_cap {
             return Some(Breach { unit, leg: None });
         }
-        row.legs.iter().find_map(|leg| {
+        row.legs().iter().find_map(|leg| {
             let lineage = self.lineages.get(leg.lineage);
             let unit = lineage.unit;
             let debt_max = lineage.overdraft_max.or(route.debt_max.get(unit))?;
@@ -86,8 +86,8 @@ impl Book {
     /// frozen by itself: it has its event.
     fn freeze(&mut self, slot: u32, breach: &Breach) {
         let row = self.reservations.get(slot);
-        let (id, subject) = (row.id, Arc::clone(&row.subject));
-        let frozen = row.legs.iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
+        let (id, subject) = (row.id, Arc::clone(&row.hold.subject));
+        let frozen = row.legs().iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
         let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
         let user = subject.user.clone().filter(|_| frozen == Level::User);
         if let Some(named) = named.filter(|_| frozen > Level::Global) {
@@ -117,12 +117,12 @@ impl Book {
     }
 
     /// The leg that a rejection by a freeze names: of the unit if there is one, the narrowest, by limit id.
-    fn narrowest_leg(&self, row: &ReservationRow, unit: Unit) -> Option<Leg> {
+    fn narrowest_leg(&self, row: &Kept, unit: Unit) -> Option<Leg> {
         let of_unit = |leg: &&Leg| self.lineages.get(leg.lineage).unit == unit;
         let narrow = |legs: &mut dyn Iterator<Item = &Leg>| {
             legs.min_by_key(|leg| (std::cmp::Reverse(self.level_of(leg)), self.limit_of(leg))).copied()
         };
-        narrow(&mut row.legs.iter().filter(of_unit)).or_else(|| narrow(&mut row.legs.iter()))
+        narrow(&mut row.legs().iter().filter(of_unit)).or_else(|| narrow(&mut row.legs().iter()))
     }
 
     fn level_of(&self, leg: &Leg) -> Level {
@@ -141,11 +141,7 @@ pub(super) fn settled_with(debts: &Amounts) -> State {
 
 /// What a settlement books, per unit that was reserved: as said; else `requests` as held, the others 0, or
 /// all of them as held if it is estimated; slots never.
-pub(super) fn actual_amounts(
-    row: &ReservationRow,
-    said: &Amounts,
-    estimated: bool,
-) -> Result<Amounts, Refusal> {
+pub(super) fn actual_amounts(row: &Kept, said: &Amounts, estimated: bool) -> Result<Amounts, Refusal> {
     check_reserved(row, said)?;
     let mut actual = Amounts::NONE;
     for (unit, held) in row.reserved.iter() {
@@ -160,7 +156,7 @@ pub(super) fn actual_amounts(
 }
 
 /// Nothing may be used of a unit that was not reserved.
-pub(super) fn check_reserved(row: &ReservationRow, said: &Amounts) -> Result<(), Refusal> {
+pub(super) fn check_reserved(row: &Kept, said: &Amounts) -> Result<(), Refusal> {
     match said.iter().find(|(unit, amount)| *amount > 0 && row.reserved.get(*unit).is_none()) {
         Some((unit, _)) => Err(invalid("actual", format!("{unit} was not reserved"))),
         None => Ok(()),

@@ -94,7 +94,7 @@ impl Book {
         for slot in from..end {
             if let Some(row) = self.reservations.find(slot) {
                 expect(row.id, Found::Reservation(slot));
-                let key = row.key().map(|key| (&row.subject.tenant, key));
+                let key = row.key().map(|key| (&row.hold.subject.tenant, key));
                 if key.is_some_and(|(tenant, key)| self.find_key(tenant, key) != Some(slot)) {
                     keyless.push(Violation {
                         rule: ViolatedRule::Index,
@@ -181,7 +181,7 @@ impl Everything<'_> {
         let mut tally = Tally::default();
         for (_, row) in self.reservations.iter() {
             tally.enter(row.state);
-            for leg in row.legs.iter() {
+            for leg in row.legs() {
                 let sums = by_account.entry((leg.lineage, leg.account)).or_default();
                 sums.legs += 1;
                 if row.state.is_open() {

@@ -72,12 +72,35 @@ pub(crate) struct TimerWork {
     pub(crate) forgotten: u32,
 }
 
-/// A slot of the id index with this bit is one of a tombstone.
+/// A place in the id index with this bit is the slot of a tombstone.
 const TOMBSTONE: u32 = 1 << 31;
+
+/// An id in the index: where its row is, and enough of the id's hash that no other row is looked at for it, neither
+/// when it is searched nor when the index moves its entries.
+#[derive(Clone, Copy, Debug)]
+struct IdEntry {
+    tag: IdTag,
+    place: u32,
+}
+
+/// Half of the hash of an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct IdTag(u32);
+
+impl IdTag {
+    fn of(id: ReservationId) -> IdTag {
+        IdTag(hash_id(id) as u32)
+    }
+
+    /// What the index places an entry by.
+    fn hash(self) -> u64 {
+        hash_pair(0, self.0)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Derived {
-    ids: HashTable<u32>,
+    ids: HashTable<IdEntry>,
     pub(crate) keys: Keys,
     lineages: HashTable<u32>,
     closed: HashTable<u32>,
@@ -104,33 +127,28 @@ impl Derived {
         tombstones: &Table<Tombstone>,
         id: ReservationId,
     ) -> Option<Found> {
-        let found = self.ids.find(hash_id(id), |entry| id_of(reservations, tombstones, *entry) == id)?;
-        Some(match found & TOMBSTONE {
-            0 => Found::Reservation(*found),
-            _ => Found::Tombstone(found & !TOMBSTONE),
+        let tag = IdTag::of(id);
+        let of_id = |entry: &IdEntry| entry.tag == tag && id_of(reservations, tombstones, entry.place) == id;
+        let place = self.ids.find(tag.hash(), of_id)?.place;
+        Some(match place & TOMBSTONE {
+            0 => Found::Reservation(place),
+            _ => Found::Tombstone(place & !TOMBSTONE),
         })
     }
 
-    pub(crate) fn add_id(&mut self, reservations: &Table<Kept>, tombstones: &Table<Tombstone>, found: Found) {
-        let entry = entry_of(found);
-        let id = id_of(reservations, tombstones, entry);
-        self.ids.insert_unique(hash_id(id), entry, |entry| hash_id(id_of(reservations, tombstones, *entry)));
+    /// Puts an id into the index that is not in it.
+    pub(crate) fn add_id(&mut self, id: ReservationId, found: Found) {
+        let entry = IdEntry { tag: IdTag::of(id), place: place_of(found) };
+        self.ids.insert_unique(entry.tag.hash(), entry, |entry| entry.tag.hash());
     }
 
-    /// Takes an id out of the index. Call it while the row still stands.
-    pub(crate) fn remove_id(
-        &mut self,
-        reservations: &Table<Kept>,
-        tombstones: &Table<Tombstone>,
-        id: ReservationId,
-        found: Found,
-    ) {
-        let entry = entry_of(found);
-        if let Ok(place) = self.ids.find_entry(hash_id(id), |known| *known == entry) {
-            place.remove();
+    pub(crate) fn remove_id(&mut self, id: ReservationId, found: Found) {
+        let place = place_of(found);
+        if let Ok(entry) = self.ids.find_entry(IdTag::of(id).hash(), |known| known.place == place) {
+            entry.remove();
         }
         if self.ids.len() * 4 < self.ids.capacity() {
-            self.ids.shrink_to(self.ids.len() * 2, |entry| hash_id(id_of(reservations, tombstones, *entry)));
+            self.ids.shrink_to(self.ids.len() * 2, |entry| entry.tag.hash());
         }
     }
 
@@ -194,17 +212,17 @@ impl Derived {
     }
 }
 
-fn entry_of(found: Found) -> u32 {
+fn place_of(found: Found) -> u32 {
     match found {
         Found::Reservation(slot) => slot,
         Found::Tombstone(slot) => slot | TOMBSTONE,
     }
 }
 
-fn id_of(reservations: &Table<Kept>, tombstones: &Table<Tombstone>, entry: u32) -> ReservationId {
-    match entry & TOMBSTONE {
-        0 => reservations.get(entry).id,
-        _ => tombstones.get(entry & !TOMBSTONE).id,
+fn id_of(reservations: &Table<Kept>, tombstones: &Table<Tombstone>, place: u32) -> ReservationId {
+    match place & TOMBSTONE {
+        0 => reservations.get(place).id,
+        _ => tombstones.get(place & !TOMBSTONE).id,
     }
 }
 

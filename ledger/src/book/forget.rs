@@ -20,11 +20,11 @@ impl Book {
             self.schedule_reservation(slot);
             return false;
         }
-        self.derived.remove_id(&self.reservations, &self.tombstones, id, Found::Reservation(slot));
+        self.derived.remove_id(id, Found::Reservation(slot));
         self.derived.keys.remove(&self.reservations, slot);
         let row = self.reservations.remove(slot);
         self.derived.tally.leave(row.state);
-        for leg in row.legs.iter() {
+        for leg in row.legs() {
             self.forget_leg(leg);
         }
         true
@@ -85,7 +85,7 @@ impl Book {
                 self.derived.tombstone_timers.schedule(at_ms, slot);
                 continue;
             }
-            self.derived.remove_id(&self.reservations, &self.tombstones, id, Found::Tombstone(slot));
+            self.derived.remove_id(id, Found::Tombstone(slot));
             self.tombstones.remove(slot);
             self.derived.work.forgotten += 1;
         }

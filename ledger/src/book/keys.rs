@@ -24,7 +24,7 @@ impl Keys {
     ) -> Option<u32> {
         let is_it = |slot: &u32| {
             let row = reservations.get(*slot);
-            row.key() == Some(key) && row.subject.tenant == *tenant
+            row.key() == Some(key) && row.hold.subject.tenant == *tenant
         };
         self.slots.find(hash(tenant, key), is_it).copied()
     }
@@ -50,7 +50,7 @@ impl Keys {
 }
 
 fn hash_of(row: &Kept) -> Option<u64> {
-    row.key().map(|key| hash(&row.subject.tenant, key))
+    row.key().map(|key| hash(&row.hold.subject.tenant, key))
 }
 
 fn hash(tenant: &TenantId, key: &IdempotencyKey) -> u64 {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use crate::answer::LegReceipt;
+use crate::answer::Hold;
 use crate::book::generations::PlanVersion;
 use crate::book::hash::hash_names;
 use crate::command::Request;
 use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::limits::{PATHS_AGE_MS_MAX, PATHS_MAX};
 use crate::plan::{Level, Limit};
-use crate::record::{Lane, Leg, LineageKey, Subject};
+use crate::record::{Lane, LineageKey, Subject};
 use crate::unit::Unit;
 
 /// A leg of a path.
@@ -26,9 +26,6 @@ pub(crate) struct PathLeg {
     pub(crate) unit: Unit,
 }
 
-/// Legs and what receipts say of them, as reservations of one path share them.
-pub(crate) type SharedLegs = (Arc<[Leg]>, Arc<[LegReceipt]>);
-
 /// What a reserve needs to know of the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
@@ -40,7 +37,7 @@ pub(crate) struct Path {
     /// The legs of the last reservation on the path, and what its receipts say of them: the next one shares
     /// them if it holds the same amounts on the same accounts. `None` once a leg's row is another one, since
     /// only within one row does an account's number say which account it is.
-    pub(crate) last: Option<SharedLegs>,
+    pub(crate) last: Option<Arc<Hold>>,
 }
 
 impl Path {

@@ -1,51 +1,101 @@
 //! Reservations: their rows, what a time makes of their state, and their receipts.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::answer::{Correction, Estimate, Extras, LegReceipt, Receipt, State};
+use smallvec::SmallVec;
+
+use crate::answer::{Correction, Estimate, Extras, Hold, LegReceipt, Receipt, State, Tier};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
-use crate::ids::{ActorName, IdempotencyKey, OperationId, UserId};
-use crate::record::{Account, Leg, ReservationRow, Tombstone};
+use crate::ids::{ActorName, IdempotencyKey, OperationId, ReservationId, UserId};
+use crate::record::{Account, Ended, Leg, ReservationRow, Subject, Tombstone};
 use crate::unit::Amounts;
 
-/// A reservation in the book: its row, and what its receipts say of its legs.
+/// A reservation in the book: its record, but for the subject and the legs, which it shares with its receipts.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    pub(crate) row: ReservationRow,
-    /// Follows from the row's legs; at hand because every receipt needs it, and shared because most are alike.
-    pub(crate) leg_receipts: Arc<[LegReceipt]>,
-}
-
-impl Deref for Kept {
-    type Target = ReservationRow;
-
-    fn deref(&self) -> &ReservationRow {
-        &self.row
-    }
-}
-
-impl DerefMut for Kept {
-    fn deref_mut(&mut self) -> &mut ReservationRow {
-        &mut self.row
-    }
+    pub(crate) id: ReservationId,
+    pub(crate) request_digest: [u8; 32],
+    /// Its subject, its legs, and what its receipts say of them. That follows from the legs; it is at hand because
+    /// every receipt needs it, and shared because most are alike.
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) generation: u64,
+    pub(crate) tier: Tier,
+    pub(crate) state: State,
+    pub(crate) reserved: Amounts,
+    pub(crate) reserved_at_ms: u64,
+    pub(crate) reserved_revision: u64,
+    pub(crate) expires_at_ms: u64,
+    pub(crate) grace_ms: u64,
+    pub(crate) operation: Option<OperationId>,
+    pub(crate) started_at_ms: u64,
+    pub(crate) unknown_at_ms: u64,
+    pub(crate) ended: Option<Box<Ended>>,
+    /// What most have nothing of.
+    pub(crate) extras: Option<Arc<Extras>>,
 }
 
 impl Kept {
+    /// The reservation of a record, with the hold that it shares with others.
+    pub(crate) fn of(record: ReservationRow, hold: Arc<Hold>) -> Kept {
+        Kept {
+            id: record.id,
+            request_digest: record.request_digest,
+            hold,
+            generation: record.generation,
+            tier: record.tier,
+            state: record.state,
+            reserved: record.reserved,
+            reserved_at_ms: record.reserved_at_ms,
+            reserved_revision: record.reserved_revision,
+            expires_at_ms: record.expires_at_ms,
+            grace_ms: record.grace_ms,
+            operation: record.operation,
+            started_at_ms: record.started_at_ms,
+            unknown_at_ms: record.unknown_at_ms,
+            ended: record.ended,
+            extras: record.extras,
+        }
+    }
+
+    pub(crate) fn legs(&self) -> &[Leg] {
+        &self.hold.places
+    }
+
+    pub(crate) fn record(&self) -> ReservationRow {
+        ReservationRow {
+            id: self.id,
+            request_digest: self.request_digest,
+            subject: Arc::clone(&self.hold.subject),
+            generation: self.generation,
+            tier: self.tier,
+            state: self.state,
+            reserved: self.reserved,
+            legs: self.legs().into(),
+            reserved_at_ms: self.reserved_at_ms,
+            reserved_revision: self.reserved_revision,
+            expires_at_ms: self.expires_at_ms,
+            grace_ms: self.grace_ms,
+            operation: self.operation.clone(),
+            started_at_ms: self.started_at_ms,
+            unknown_at_ms: self.unknown_at_ms,
+            ended: self.ended.clone(),
+            extras: self.extras.clone(),
+        }
+    }
+
     /// The receipt of a reservation, with its state at an instant.
     pub(crate) fn receipt(&self, at_ms: u64) -> Receipt {
         let ended = self.ended.as_deref();
         Receipt {
             id: self.id,
             state: self.state_at(at_ms),
-            subject: Arc::clone(&self.subject),
+            hold: Arc::clone(&self.hold),
             request_digest: self.request_digest,
             generation: self.generation,
             tier: self.tier,
             reserved: self.reserved,
-            legs: Arc::clone(&self.leg_receipts),
             reserved_at_ms: self.reserved_at_ms,
             reserved_revision: self.reserved_revision,
             expires_at_ms: self.expires_at_ms,
@@ -69,9 +119,7 @@ impl Kept {
         }
         receipt
     }
-}
 
-impl ReservationRow {
     /// The state at an instant, whether or not a timer has come first.
     pub(crate) fn state_at(&self, at_ms: u64) -> State {
         match self.state {
@@ -123,7 +171,7 @@ impl Book {
     }
 
     /// What a receipt says of a leg.
-    pub(crate) fn leg_receipt(&self, leg: &Leg) -> LegReceipt {
+    fn leg_receipt(&self, leg: &Leg) -> LegReceipt {
         let lineage = self.lineages.get(leg.lineage);
         let account = self.account(leg);
         LegReceipt {
@@ -139,6 +187,12 @@ impl Book {
     /// The extras of a reservation for writing.
     pub(crate) fn extras_mut(&mut self, slot: u32) -> &mut Extras {
         Arc::make_mut(self.reservations.get_mut(slot).extras.get_or_insert_default())
+    }
+
+    /// What receipts say of legs.
+    pub(crate) fn hold(&self, subject: &Arc<Subject>, places: SmallVec<[Leg; 8]>) -> Hold {
+        let legs = places.iter().map(|leg| self.leg_receipt(leg)).collect();
+        Hold { subject: Arc::clone(subject), legs, places }
     }
 
     pub(crate) fn receipt_of(&self, slot: u32) -> Arc<Receipt> {
@@ -191,14 +245,14 @@ impl Row for Kept {
             self.reserved_at_ms,
             self.reserved_revision,
             self.grace_ms,
-            pair(self.tier as u32, self.legs.len() as u32),
+            pair(self.tier as u32, self.legs().len() as u32),
         ]);
-        for leg in self.legs.iter() {
+        for leg in self.legs() {
             out.put_words([pair(leg.lineage, leg.account), leg.amount]);
         }
-        out.put_text(self.subject.tenant.as_str());
-        out.put_optional_text(self.subject.user.as_ref().map(UserId::as_str));
-        out.put_text(self.subject.route.as_str());
+        out.put_text(self.hold.subject.tenant.as_str());
+        out.put_optional_text(self.hold.subject.user.as_ref().map(UserId::as_str));
+        out.put_text(self.hold.subject.route.as_str());
         if let Some(extras) = self.extras.as_deref() {
             write_fixed_extras(extras, out);
         }

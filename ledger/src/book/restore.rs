@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use crate::answer::Hold;
 use crate::book::events::hash_event;
-use crate::book::paths::SharedLegs;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
 use crate::book::{Book, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
@@ -16,10 +18,9 @@ use crate::record::{ReservationRow, Subject, Tombstone};
 #[derive(Default)]
 struct Restoring {
     book: Book,
-    /// Subjects are shared by their reservations, as in the book that was saved.
-    subjects: BTreeMap<Arc<Subject>, Arc<Subject>>,
-    /// So are legs and what receipts say of them, each subject's last ones.
-    legs: BTreeMap<Arc<Subject>, SharedLegs>,
+    /// Subjects, legs and what receipts say of them are shared by their reservations, as in the book that was
+    /// saved: each subject's last ones.
+    holds: BTreeMap<Arc<Subject>, Arc<Hold>>,
 }
 
 impl Book {
@@ -130,7 +131,7 @@ impl Restoring {
         Ok(())
     }
 
-    fn add_reservation(&mut self, slot: u32, mut row: ReservationRow) -> Result<(), RestoreError> {
+    fn add_reservation(&mut self, slot: u32, row: ReservationRow) -> Result<(), RestoreError> {
         let id = row.id;
         self.check_new_id(id)?;
         self.check_new_key(&row)?;
@@ -146,33 +147,31 @@ impl Restoring {
                 book.derived.tally.held_by_legs[lineage.unit as usize] += u128::from(leg.amount);
             }
         }
-        let shared =
-            self.subjects.entry(Arc::clone(&row.subject)).or_insert_with(|| Arc::clone(&row.subject));
-        row.subject = Arc::clone(shared);
-        let (legs, leg_receipts) = self.share_legs(&row);
-        row.legs = legs;
+        let hold = self.share_hold(&row);
+        let row = Kept::of(row, hold);
         let book = &mut self.book;
         book.derived.tally.enter(row.state);
         if row.unknown_at_ms != 0 && row.ended.is_none() {
             book.derived.unknown.insert((row.unknown_at_ms, id));
         }
-        if !book.reservations.insert_at(slot, Kept { row, leg_receipts }) {
+        if !book.reservations.insert_at(slot, row) {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
-        book.derived.add_id(&book.reservations, &book.tombstones, Found::Reservation(slot));
+        book.derived.add_id(id, Found::Reservation(slot));
         book.derived.keys.add(&book.reservations, slot);
         book.schedule_reservation(slot);
         Ok(())
     }
 
-    fn share_legs(&mut self, row: &ReservationRow) -> SharedLegs {
-        if let Some(known) = self.legs.get(&row.subject).filter(|(legs, _)| *legs == row.legs) {
-            return known.clone();
+    fn share_hold(&mut self, row: &ReservationRow) -> Arc<Hold> {
+        let last = self.holds.get(&row.subject);
+        if let Some(known) = last.filter(|known| *known.places == *row.legs) {
+            return Arc::clone(known);
         }
-        let leg_receipts = row.legs.iter().map(|leg| self.book.leg_receipt(leg)).collect();
-        let shared = (Arc::clone(&row.legs), leg_receipts);
-        self.legs.insert(Arc::clone(&row.subject), shared.clone());
-        shared
+        let subject = last.map_or(&row.subject, |known| &known.subject);
+        let hold = Arc::new(self.book.hold(subject, SmallVec::from_slice(&row.legs)));
+        self.holds.insert(Arc::clone(&hold.subject), Arc::clone(&hold));
+        hold
     }
 
     fn add_tombstone(&mut self, slot: u32, row: Tombstone) -> Result<(), RestoreError> {
@@ -181,7 +180,7 @@ impl Restoring {
         if !book.tombstones.insert_at(slot, row) {
             return Err(RestoreError::Duplicate(format!("tombstone slot {slot}")));
         }
-        book.derived.add_id(&book.reservations, &book.tombstones, Found::Tombstone(slot));
+        book.derived.add_id(row.id, Found::Tombstone(slot));
         book.derived.tombstone_timers.schedule(row.forget_at_ms, slot);
         Ok(())
     }
@@ -194,7 +193,7 @@ impl Restoring {
     }
 
     fn check_new_key(&self, row: &ReservationRow) -> Result<(), RestoreError> {
-        let Some(key) = row.key() else { return Ok(()) };
+        let Some(key) = row.extras.as_ref().and_then(|extras| extras.key.as_ref()) else { return Ok(()) };
         match self.book.derived.keys.find(&self.book.reservations, &row.subject.tenant, key) {
             Some(_) => Err(RestoreError::Duplicate(format!("key {key} of {}", row.subject.tenant))),
             None => Ok(()),

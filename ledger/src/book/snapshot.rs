@@ -78,7 +78,7 @@ impl BookSnapshot {
         let lineages = self.lineages.iter().map(|(slot, row)| Record::Lineage(slot, Box::new(row.clone())));
         let closed = self.closed.iter().map(|(slot, row)| Record::ClosedAccount(slot, Box::new(row.clone())));
         let reservations =
-            self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.row.clone()));
+            self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.record()));
         let tombstones = self.tombstones.iter().map(|(slot, row)| Record::Tombstone(slot, *row));
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));

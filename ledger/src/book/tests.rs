@@ -58,16 +58,19 @@ fn release(number: u128) -> Command {
     Command::Release(Release { id: ReservationId::from_parts(NOW_MS, number) })
 }
 
+fn publish(document: &str) -> Command {
+    Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: document.into(),
+        plan: Arc::new(Plan::parse(document).unwrap()),
+        actor: "test".parse().unwrap(),
+    })
+}
+
 /// A book with 40 tokens and one request held.
 fn book() -> Book {
     let mut book = Book::new();
-    let publish = Command::PublishPlan(PublishPlan {
-        expected_generation: None,
-        document: PLAN.into(),
-        plan: Arc::new(Plan::parse(PLAN).unwrap()),
-        actor: "test".parse().unwrap(),
-    });
-    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, publish(PLAN));
     entry(&mut book, NOW_MS, reserve(1, 40));
     assert!(book.audit().ok);
     book
@@ -180,13 +183,7 @@ fn c8_more_than_the_burst() {
 fn c9_an_opening_that_nobody_carried_forward() {
     let mut book = book();
     let lower = PLAN.replace("limit: 100", "limit: 50");
-    let publish = Command::PublishPlan(PublishPlan {
-        expected_generation: None,
-        document: lower.as_str().into(),
-        plan: Arc::new(Plan::parse(&lower).unwrap()),
-        actor: "test".parse().unwrap(),
-    });
-    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, publish(&lower));
     entry(&mut book, NOW_MS, reserve(2, 1));
     assert!(book.audit().ok);
     let slot = slot(&book, "total");
@@ -242,13 +239,7 @@ limits:
 ";
     const HOUR_MS: u64 = 3_600_000;
     let mut book = Book::new();
-    let publish = Command::PublishPlan(PublishPlan {
-        expected_generation: None,
-        document: SHORT.into(),
-        plan: Arc::new(Plan::parse(SHORT).unwrap()),
-        actor: "test".parse().unwrap(),
-    });
-    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, publish(SHORT));
     let mut epoch_of = |user: &str, hours: u64| {
         let now_ms = NOW_MS + hours * HOUR_MS;
         let Command::Reserve(mut reserve) = reserve(1, 40) else { unreachable!() };
@@ -260,7 +251,7 @@ limits:
             panic!("{user} was refused")
         };
         entry(&mut book, now_ms, Command::Release(Release { id }));
-        receipt.legs[0].epoch_start_ms
+        receipt.hold.legs[0].epoch_start_ms
     };
     let now = |hours: u64| Some((NOW_MS + hours * HOUR_MS) / HOUR_MS * HOUR_MS);
     assert_eq!([epoch_of("ada", 10), epoch_of("bobby", 10)], [now(10), now(10)]);

@@ -63,8 +63,8 @@ impl Book {
 
     /// RESERVED past its hold and grace → EXPIRED; the units return.
     pub(crate) fn expire(&mut self, slot: u32) -> Result<(), Uncovered> {
-        self.touch_legs(slot)?;
-        self.end_legs(slot, &Amounts::NONE);
+        let legs = self.touch_legs(slot)?;
+        self.end_legs(self.reservations.get(slot).id, &legs, &Amounts::NONE);
         self.end(slot, State::Expired, Amounts::NONE, Amounts::NONE);
         Ok(())
     }
@@ -106,8 +106,8 @@ impl Book {
         if row.unknown_at_ms != 0 {
             self.derived.unknown.remove(&(row.unknown_at_ms, row.id));
         }
+        let receipt = Arc::new(row.receipt(at_ms));
         self.derived.reservation_timers.schedule(forget_at_ms, slot);
-        let receipt = self.receipt_of(slot);
         self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
         receipt
     }

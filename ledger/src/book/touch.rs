@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::book::Book;
 use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
@@ -75,19 +77,18 @@ impl Book {
         self.derived.keys.find(&self.reservations, tenant, key)
     }
 
-    /// Touches every lineage that a reservation is held on. On an error the command must be refused.
-    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<(), Uncovered> {
-        let legs = Arc::clone(&self.reservations.get(slot).legs);
-        legs.iter().try_for_each(|leg| self.touch(leg.lineage))
+    /// Touches every lineage that a reservation is held on, and gives its legs. On an error the command must be refused.
+    pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<SmallVec<[Leg; 8]>, Uncovered> {
+        let legs = SmallVec::<[Leg; 8]>::from_slice(self.reservations.get(slot).legs());
+        legs.iter().try_for_each(|leg| self.touch(leg.lineage))?;
+        Ok(legs)
     }
 
     /// Ends the legs of a reservation whose lineages were touched: of each unit what `actual` says is spent.
     /// Gives the debt that remains per unit, the largest of each.
-    pub(crate) fn end_legs(&mut self, slot: u32, actual: &Amounts) -> Amounts {
-        let row = self.reservations.get(slot);
-        let (id, legs) = (row.id, Arc::clone(&row.legs));
+    pub(crate) fn end_legs(&mut self, id: ReservationId, legs: &[Leg], actual: &Amounts) -> Amounts {
         let mut debts = Amounts::NONE;
-        for leg in legs.iter() {
+        for leg in legs {
             let debt = self.end_leg(leg, actual, id);
             if debt > 0 {
                 raise(&mut debts, self.lineages.get(leg.lineage).unit, debt);
@@ -114,11 +115,15 @@ impl Book {
 
     /// Books on the legs of a settled reservation, whose lineages were touched, what differs between its
     /// estimate and what it really used. Gives the debt that remains per unit, the largest of each.
-    pub(crate) fn correct_legs(&mut self, slot: u32, before: &Amounts, actual: &Amounts) -> Amounts {
-        let row = self.reservations.get(slot);
-        let (id, legs) = (row.id, Arc::clone(&row.legs));
+    pub(crate) fn correct_legs(
+        &mut self,
+        id: ReservationId,
+        legs: &[Leg],
+        before: &Amounts,
+        actual: &Amounts,
+    ) -> Amounts {
         let mut debts = Amounts::NONE;
-        for leg in legs.iter() {
+        for leg in legs {
             let unit = self.lineages.get(leg.lineage).unit;
             let booked =
                 |amounts: &Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };

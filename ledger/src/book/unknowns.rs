@@ -19,8 +19,9 @@ impl Book {
     ) -> Vec<UnknownUsage> {
         let now_ms = at_ms.max(self.header.clock_ms);
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let of_tenant =
-            |slot: u32| tenant.is_none_or(|tenant| self.reservations.get(slot).subject.tenant == *tenant);
+        let of_tenant = |slot: u32| {
+            tenant.is_none_or(|tenant| self.reservations.get(slot).hold.subject.tenant == *tenant)
+        };
         let stored = self.derived.unknown.range((begin, Bound::Unbounded)).filter_map(|(since_ms, id)| {
             match self.find(*id) {
                 Some(Found::Reservation(slot)) => Some((*since_ms, *id, slot)),

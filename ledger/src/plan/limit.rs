@@ -136,7 +136,7 @@ pub enum Rule {
     },
 }
 
-/// Thresholds in percent of the ratio of spec §7.
+/// Thresholds in percent of the ladder's ratio (docs/ledger.md, "Decisions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ladder {
     /// From here on DEGRADED_LIGHT and one alert; default 80.

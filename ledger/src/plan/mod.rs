@@ -21,7 +21,7 @@ pub use diff::Change;
 pub use error::PlanError;
 pub use limit::{Ladder, Level, Limit, Rule, Scope, Shape};
 pub use matching::Match;
-pub use parse::{PLAN_SCHEMA, RECORD_SCHEMA, ZoneUse};
+pub use parse::{PLAN_SCHEMA, RECORD_SCHEMA};
 pub use route::{Emergency, Rollout, Route};
 pub use tenant::{Override, Overrides, TenantRecord};
 

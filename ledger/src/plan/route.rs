@@ -37,7 +37,7 @@ pub struct Route {
     pub emergency: Option<Emergency>,
 }
 
-/// Roll-out of a route (spec §10).
+/// Roll-out of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rollout {
     /// Decide and book in the shadow lane, never refuse.
@@ -49,7 +49,7 @@ pub enum Rollout {
     Enforce,
 }
 
-/// Bounds on a route's emergency shards (spec §8).
+/// Bounds on a route's emergency shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emergency {
     /// Most that one gateway may hold at a time, per unit.

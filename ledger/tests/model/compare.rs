@@ -17,11 +17,11 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
     Sketch {
         state: receipt.state,
         generation: receipt.generation,
-        route: receipt.subject.route.clone(),
+        route: receipt.hold.subject.route.clone(),
         tier: receipt.tier,
         reserved: receipt.reserved,
         cut: receipt.extras.as_ref().map_or(Amounts::NONE, |extras| extras.asked),
-        legs: receipt.legs.iter().map(leg).collect(),
+        legs: receipt.hold.legs.iter().map(leg).collect(),
         reserved_at_ms: receipt.reserved_at_ms,
         reserved_revision: receipt.reserved_revision,
         expires_at_ms: receipt.expires_at_ms,

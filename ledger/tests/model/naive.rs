@@ -266,7 +266,7 @@ impl Model {
         (granted, cut)
     }
 
-    /// Why a limit says no, or nothing. The order of reporting is spec §7's.
+    /// Why a limit says no, or nothing. The order of reporting is that of docs/ledger.md.
     fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<Verdict> {
         let now = self.clock_ms;
         let generation = self.generation();

@@ -1,13 +1,15 @@
 //! File, environment and flags over the defaults.
 //!
 //! serde stops at the first thing it dislikes, but an operator wants all of them. So the document is
-//! first compared with the table of the defaults, which has every key with its type, and only a document
-//! that fits is handed to serde.
+//! first compared with the table of the defaults, which has every key with its type. What does not fit is
+//! reported and taken out, and what is left is handed to serde, so that its values are judged as well.
 
 use std::fmt;
 
 use toml::{Table, Value};
 
+use super::env::{self, ENV_PREFIX};
+use super::validate::{Unjudged, validate};
 use super::{Member, NodeConfig};
 
 /// One thing that is wrong with a configuration, and where.
@@ -49,45 +51,37 @@ pub fn keys() -> Vec<String> {
 
 /// The environment variable of a key: `raft.heartbeat_ms` → `HOLDFAST_RAFT_HEARTBEAT_MS`.
 pub fn env_name(key: &str) -> String {
-    format!("HOLDFAST_{}", key.replace('.', "_").to_ascii_uppercase())
+    format!("{ENV_PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
 /// Reads a configuration: `file` (the text of a TOML document, may be empty) over the defaults, the
-/// environment over the file (`env` gives a variable's value), `flags` over everything, in their order.
+/// environment (`env`: all of it, variables that mean nothing here included) over the file, `flags` over
+/// everything, in their order.
 ///
 /// # Errors
 /// Every problem at once, of form and of content. Nothing is repaired.
 pub fn load(
     file: &str,
-    env: impl Fn(&str) -> Option<String>,
+    env: impl IntoIterator<Item = (String, String)>,
     flags: impl IntoIterator<Item = Layer>,
 ) -> Result<NodeConfig, Vec<Problem>> {
-    let mut document = match file.parse::<Table>() {
+    let document = match file.parse::<Table>() {
         Ok(table) => table,
         Err(error) => return Err(vec![Problem::new("the file", error.to_string().trim_end().to_owned())]),
     };
-    let known = defaults();
-    let mut problems = Vec::new();
-    check_table("", &document, &known, &mut problems);
-    let from_env = keys().into_iter().filter_map(|key| {
-        let source = env_name(&key);
-        env(&source).map(|text| Layer { source, key, text })
-    });
-    for layer in from_env.chain(flags) {
-        if let Err(problem) = apply_layer(&mut document, &known, &layer) {
-            problems.push(problem);
-        }
+    let mut reading = Reading {
+        known: defaults(),
+        fitting: Table::new(),
+        problems: Vec::new(),
+        unjudged: Unjudged::default(),
+    };
+    reading.fitting = reading.fit_table("", document, &reading.known.clone());
+    let (from_env, unknown) = env::layers(env);
+    reading.problems.extend(unknown);
+    for layer in from_env.into_iter().chain(flags) {
+        reading.apply_layer(&layer);
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut whole = known;
-    overlay(&mut whole, document);
-    let config: NodeConfig = whole
-        .try_into()
-        .map_err(|error: toml::de::Error| vec![Problem::new("the file", error.message().to_owned())])?;
-    let problems = config.validate();
-    if problems.is_empty() { Ok(config) } else { Err(problems) }
+    reading.judge()
 }
 
 /// Keys with their values, tables taken apart, sorted by key.
@@ -118,37 +112,142 @@ fn member_form() -> Table {
     Table::try_from(member).unwrap_or_default()
 }
 
-fn check_table(prefix: &str, found: &Table, known: &Table, problems: &mut Vec<Problem>) {
-    for (name, value) in found {
-        let key = format!("{prefix}{name}");
-        match known.get(name) {
-            Some(form) => check_value(&key, value, form, problems),
-            None => problems.push(Problem::new(key, unknown(name, known))),
-        }
-    }
+/// A configuration while it is read.
+struct Reading {
+    /// The defaults: every key with its type.
+    known: Table,
+    /// What was set and fits them.
+    fitting: Table,
+    problems: Vec<Problem>,
+    /// What was set and does not fit.
+    unjudged: Unjudged,
 }
 
-fn check_value(key: &str, value: &Value, form: &Value, problems: &mut Vec<Problem>) {
-    match (value, form) {
-        (Value::Table(inner), Value::Table(form)) => check_table(&format!("{key}."), inner, form, problems),
-        (Value::Array(list), Value::Array(_)) => {
-            let form = Value::Table(member_form());
-            for (i, item) in list.iter().enumerate() {
-                let key = format!("{key}[{i}]");
-                check_value(&key, item, &form, problems);
-                for name in ["id", "peer", "client"] {
-                    if item.as_table().is_some_and(|item| !item.contains_key(name)) {
-                        problems.push(Problem::new(format!("{key}.{name}"), "is missing"));
+impl Reading {
+    /// The values, if nothing is wrong with them either.
+    fn judge(self) -> Result<NodeConfig, Vec<Problem>> {
+        let Reading { known: mut whole, fitting, mut problems, unjudged } = self;
+        overlay(&mut whole, fitting);
+        match whole.try_into::<NodeConfig>() {
+            Err(error) => problems.push(Problem::new("the file", error.message().to_owned())),
+            Ok(config) => {
+                problems.extend(validate(&config, unjudged));
+                if problems.is_empty() {
+                    return Ok(config);
+                }
+            }
+        }
+        Err(problems)
+    }
+
+    fn misfit(&mut self, key: &str, problem: impl Into<String>) {
+        self.unjudged.add(key);
+        self.problems.push(Problem::new(key, problem));
+    }
+
+    /// What of `found` fits `form`.
+    fn fit_table(&mut self, prefix: &str, found: Table, form: &Table) -> Table {
+        let mut fitting = Table::new();
+        for (name, value) in found {
+            let key = format!("{prefix}{name}");
+            match form.get(&name) {
+                None => self.problems.push(Problem::new(key, unknown(&name, form))),
+                Some(form) => {
+                    if let Some(value) = self.fit_value(&key, value, form) {
+                        fitting.insert(name, value);
                     }
                 }
             }
         }
-        (Value::Integer(number), Value::Integer(_)) if *number < 0 => {
-            problems.push(Problem::new(key, format!("is {number}; must not be negative")));
+        fitting
+    }
+
+    fn fit_value(&mut self, key: &str, value: Value, form: &Value) -> Option<Value> {
+        match (value, form) {
+            (Value::Table(found), Value::Table(form)) => {
+                Some(Value::Table(self.fit_table(&format!("{key}."), found, form)))
+            }
+            (Value::Array(list), Value::Array(_)) => {
+                let members = list.into_iter().enumerate();
+                Some(Value::Array(
+                    members.map(|(i, item)| self.fit_member(&format!("{key}[{i}]"), item)).collect(),
+                ))
+            }
+            (Value::Integer(number), Value::Integer(_)) if number < 0 => {
+                self.misfit(key, format!("is {number}; must not be negative"));
+                None
+            }
+            (value, form) if value.same_type(form) => Some(value),
+            (value, form) => {
+                self.misfit(key, format!("is {}; must be {}", type_name(&value), type_name(form)));
+                None
+            }
         }
-        _ if value.same_type(form) => {}
-        _ => {
-            problems.push(Problem::new(key, format!("is {}; must be {}", type_name(value), type_name(form))))
+    }
+
+    /// A member, with stand-ins for what is missing or does not fit.
+    fn fit_member(&mut self, key: &str, item: Value) -> Value {
+        let mut member = member_form();
+        if let Some(Value::Table(found)) = self.fit_value(key, item.clone(), &Value::Table(member.clone())) {
+            overlay(&mut member, found);
+        }
+        for name in ["id", "peer", "client"] {
+            if item.as_table().is_some_and(|item| !item.contains_key(name)) {
+                self.misfit(&format!("{key}.{name}"), "is missing");
+            }
+        }
+        Value::Table(member)
+    }
+
+    fn apply_layer(&mut self, layer: &Layer) {
+        let Layer { source, key, text } = layer;
+        let shown = format!("{key} ({source})");
+        let form = flatten(&self.known).find(|(known, _)| known == key).map(|(_, form)| form.clone());
+        let Some(form) = form else {
+            let problem = format!("there is no such key; known are {}", known_near(key));
+            return self.problems.push(Problem::new(shown, problem));
+        };
+        let value = match &form {
+            Value::String(_) => Some(Value::String(text.clone())),
+            _ => format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value")),
+        };
+        let Some(value) = value else {
+            self.unjudged.add(key);
+            return self.problems.push(Problem::new(shown, format!("{text:?} is not {}", type_name(&form))));
+        };
+        // It replaces what was set before, so that may be what it likes.
+        self.unjudged.remove(key);
+        let said = self.problems.len();
+        let value = self.fit_value(key, value, &form);
+        for problem in self.problems.iter_mut().skip(said) {
+            problem.key = format!("{} ({source})", problem.key);
+        }
+        if let Some(value) = value {
+            set(&mut self.fitting, key, value);
+        }
+    }
+}
+
+/// The keys that somebody may have meant by one that does not exist: those of its table, or all.
+fn known_near(key: &str) -> String {
+    let table = key.split_once('.').map_or("", |(table, _)| table);
+    let all = keys();
+    let same = |known: &&String| known.split_once('.').is_some_and(|(of, _)| of == table);
+    let near: Vec<&str> = all.iter().filter(same).map(String::as_str).collect();
+    if near.is_empty() { all.join(", ") } else { near.join(", ") }
+}
+
+/// Sets a key in a document whose tables are tables.
+fn set(document: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            document.insert(key.to_owned(), value);
+        }
+        Some((name, rest)) => {
+            let inner = document.entry(name).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                set(inner, rest, value);
+            }
         }
     }
 }
@@ -174,37 +273,4 @@ fn type_name(value: &Value) -> String {
     let name = value.type_str();
     let article = if name.starts_with(['a', 'i']) { "an" } else { "a" };
     format!("{article} {name}")
-}
-
-fn apply_layer(document: &mut Table, known: &Table, layer: &Layer) -> Result<(), Problem> {
-    let problem = |text: String| Problem::new(format!("{} ({})", layer.key, layer.source), text);
-    let Some((_, form)) = flatten(known).find(|(key, _)| *key == layer.key) else {
-        return Err(problem("there is no such key".to_owned()));
-    };
-    let value = match form {
-        Value::String(_) => Value::String(layer.text.clone()),
-        _ => match format!("value = {}", layer.text).parse::<Table>() {
-            Ok(mut table) => table.remove("value").unwrap_or(Value::Boolean(false)),
-            Err(_) => return Err(problem(format!("{:?} is not {}", layer.text, type_name(form)))),
-        },
-    };
-    let mut found = Vec::new();
-    check_value(&layer.key, &value, form, &mut found);
-    if let Some(first) = found.into_iter().next() {
-        return Err(problem(first.problem));
-    }
-    let mut table = document;
-    let mut parts = layer.key.split('.').peekable();
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            table.insert(part.to_owned(), value);
-            break;
-        }
-        let inner = table.entry(part).or_insert_with(|| Value::Table(Table::new()));
-        let Value::Table(inner) = inner else {
-            return Err(problem(format!("{part} is not a table in the file")));
-        };
-        table = inner;
-    }
-    Ok(())
 }

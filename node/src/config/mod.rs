@@ -5,6 +5,8 @@
 //! to an operator is written in `docs/configuration.md`; `scripts/holdfast.toml` holds the defaults.
 
 mod address;
+mod env;
+mod filter;
 mod load;
 mod validate;
 
@@ -208,7 +210,7 @@ impl Default for HistoryPolicy {
 impl NodeConfig {
     /// Everything that is wrong with the values; empty: nothing. Repairs nothing.
     pub fn validate(&self) -> Vec<Problem> {
-        validate::validate(self)
+        validate::validate(self, validate::Unjudged::default())
     }
 
     /// The effective configuration as one line for the log. It holds no secrets: no key of it is one.

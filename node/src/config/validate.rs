@@ -1,18 +1,46 @@
 //! What must hold of a configuration's values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdfast_proto::limits::BATCH_COMMANDS_MAX;
 
-use super::{Address, Listen, NodeConfig, Problem};
+use super::{Address, Listen, NodeConfig, Problem, filter};
 use crate::limits::{
     CLUSTER_ID_BYTES_MAX, CONNECTIONS_CEILING, ELECTION_MS_CEILING, ELECTION_PER_HEARTBEAT_MIN,
     ENTRIES_UNDER_WAY_CEILING, HEARTBEAT_MS_FLOOR, MEMBERS_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_FLOOR,
     QUEUE_COMMANDS_CEILING, SEGMENT_BYTES_CEILING, SEGMENT_BYTES_FLOOR,
 };
 
-pub(super) fn validate(config: &NodeConfig) -> Vec<Problem> {
-    let mut check = Check { problems: Vec::new() };
+/// Keys that were set to something of a wrong form: the values in their place are stand-ins, which nobody set
+/// and nothing is said of.
+#[derive(Debug, Default)]
+pub(super) struct Unjudged {
+    keys: BTreeSet<String>,
+}
+
+impl Unjudged {
+    pub(super) fn add(&mut self, key: &str) {
+        self.keys.insert(key.to_owned());
+    }
+
+    /// Takes a key out with all that is in it: it has been set anew.
+    pub(super) fn remove(&mut self, key: &str) {
+        self.keys.retain(|unjudged| !is_within(unjudged, key));
+    }
+
+    /// Whether a key, or something that it lies in, is unjudged.
+    fn covers(&self, key: &str) -> bool {
+        self.keys.iter().any(|unjudged| is_within(key, unjudged))
+    }
+}
+
+fn is_within(key: &str, outer: &str) -> bool {
+    key.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What is wrong with the values, as far as it can be judged.
+pub(super) fn validate(config: &NodeConfig, unjudged: Unjudged) -> Vec<Problem> {
+    let mut check = Check { problems: Vec::new(), unjudged };
     check.identity(config);
     check.addresses(config);
     check.members(config);
@@ -23,11 +51,14 @@ pub(super) fn validate(config: &NodeConfig) -> Vec<Problem> {
 
 struct Check {
     problems: Vec<Problem>,
+    unjudged: Unjudged,
 }
 
 impl Check {
     fn say(&mut self, key: &str, problem: impl Into<String>) {
-        self.problems.push(Problem::new(key, problem));
+        if !self.unjudged.covers(key) {
+            self.problems.push(Problem::new(key, problem));
+        }
     }
 
     fn within(&mut self, key: &str, value: u64, low: u64, high: u64) {
@@ -58,8 +89,8 @@ impl Check {
         if config.data_dir.as_os_str().is_empty() {
             self.say("data_dir", "must not be empty");
         }
-        if config.log_level.trim().is_empty() {
-            self.say("log_level", "must not be empty; info is usual");
+        if let Some(problem) = filter::problem(&config.log_level) {
+            self.say("log_level", problem);
         }
     }
 
@@ -67,7 +98,7 @@ impl Check {
         let mut bound: BTreeMap<Address, &str> = BTreeMap::new();
         for (name, port) in [("client", &config.client), ("peer", &config.peer), ("http", &config.http)] {
             let Some(listen) = self.port(name, port) else { continue };
-            if listen.port == 0 {
+            if listen.port == 0 || self.unjudged.covers(&format!("{name}.listen")) {
                 continue;
             }
             if let Some(other) = bound.insert(listen, name) {
@@ -101,7 +132,9 @@ impl Check {
         let mut ids = BTreeMap::new();
         let mut addresses = BTreeMap::new();
         for (i, member) in config.members.iter().enumerate() {
-            if member.id == 0 {
+            if self.unjudged.covers(&format!("members[{i}].id")) {
+                // It may be anybody's.
+            } else if member.id == 0 {
                 self.say(&format!("members[{i}].id"), "is 0; node ids begin at 1");
             } else if let Some(other) = ids.insert(member.id, i) {
                 self.say(&format!("members[{i}].id"), format!("is the same as that of members[{other}]"));
@@ -120,7 +153,9 @@ impl Check {
                 }
             }
         }
-        if !config.members.is_empty() && !ids.contains_key(&config.node_id) {
+        let known = !self.unjudged.covers("node_id")
+            && (0..config.members.len()).all(|i| !self.unjudged.covers(&format!("members[{i}].id")));
+        if known && !config.members.is_empty() && !ids.contains_key(&config.node_id) {
             self.say("members", format!("do not hold this node (node_id = {})", config.node_id));
         }
     }
@@ -130,7 +165,7 @@ impl Check {
         self.within("raft.heartbeat_ms", raft.heartbeat_ms, HEARTBEAT_MS_FLOOR, ELECTION_MS_CEILING);
         self.within("raft.election_ms_max", raft.election_ms_max, HEARTBEAT_MS_FLOOR, ELECTION_MS_CEILING);
         let least = raft.heartbeat_ms.saturating_mul(ELECTION_PER_HEARTBEAT_MIN);
-        if raft.election_ms_min < least {
+        if raft.election_ms_min < least && !self.unjudged.covers("raft.heartbeat_ms") {
             self.say(
                 "raft.election_ms_min",
                 format!(
@@ -140,7 +175,7 @@ impl Check {
                 ),
             );
         }
-        if raft.election_ms_max <= raft.election_ms_min {
+        if raft.election_ms_max <= raft.election_ms_min && !self.unjudged.covers("raft.election_ms_min") {
             self.say(
                 "raft.election_ms_max",
                 format!(

@@ -8,6 +8,7 @@ use openraft::ChangeMembers;
 use openraft_rt::{AsyncRuntime, Instant, Mutex as _};
 
 use super::found::identify;
+use super::heard::NoLeader;
 use super::identity::Identity;
 use super::leadership::Leadership;
 use super::limits::{HAND_OVER_POLL, HAND_OVER_WAIT};
@@ -159,9 +160,17 @@ impl<R: AsyncRuntime> NodeHandle<R> {
         self.inner.shared.clock.now_ms()
     }
 
-    /// Who leads, as far as is known here.
+    /// Who leads, as far as is known here and has shown lately.
     pub fn leader(&self) -> Option<LeaderAt> {
         self.inner.leadership.leader()
+    }
+
+    /// As [`NodeHandle::leader`].
+    ///
+    /// # Errors
+    /// Why none is known, for whoever asks how this node is.
+    pub fn known_leader(&self) -> Result<LeaderAt, NoLeader> {
+        self.inner.leadership.known_leader()
     }
 
     /// Whether this node seems to lead. For announcements and hints, never for decisions.

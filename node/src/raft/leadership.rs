@@ -10,6 +10,7 @@ use openraft::ServerState;
 use openraft_rt::watch::WatchReceiver;
 use openraft_rt::{AsyncRuntime, Instant};
 
+use super::heard::{NoLeader, known_leader};
 use super::limits::{CLOCK_SAMPLE_HEARTBEATS, HAND_OVER_INTERVAL};
 use super::shared::{RaftNode, Shared};
 use super::types::NodeId;
@@ -52,11 +53,16 @@ impl<R: AsyncRuntime> Leadership<R> {
         self.raft.server_metrics().borrow_watched().state == ServerState::Leader
     }
 
-    /// Who leads, as far as is known here.
+    /// Who leads, as far as is known here and has shown lately.
     pub(crate) fn leader(&self) -> Option<LeaderAt> {
-        let node_id = self.raft.server_metrics().borrow_watched().current_leader?;
-        let client_address = self.shared.member(node_id)?.client_address;
-        Some(LeaderAt { node_id, client_address })
+        self.known_leader().ok()
+    }
+
+    /// As [`Leadership::leader`], with the reason if none is known.
+    pub(crate) fn known_leader(&self) -> Result<LeaderAt, NoLeader> {
+        let node_id = known_leader(&self.shared, &self.raft)?;
+        let client_address = self.shared.member(node_id).ok_or(NoLeader::Unknown)?.client_address;
+        Ok(LeaderAt { node_id, client_address })
     }
 
     /// A stamp for an entry.

@@ -26,6 +26,10 @@ pub const CLOCK_POLL: Duration = Duration::from_millis(5);
 /// silence a leader, and an election's worth of silence must.
 pub const CLOCK_SAMPLE_HEARTBEATS: u32 = 4;
 
+/// A leader that was silent for this many of the longest election timeouts no longer counts as known: one is the
+/// others' cue to elect, and within another a new one is heard of if there is a quorum.
+pub const LEADER_SILENCE_ELECTIONS: u32 = 2;
+
 /// Least time between two tries to hand leadership over because of the clock.
 pub const HAND_OVER_INTERVAL: Duration = Duration::from_secs(1);
 

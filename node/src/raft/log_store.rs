@@ -168,6 +168,17 @@ impl<R: AsyncRuntime> RaftLogStorage<TypeConfig<R>> for LogStore<R> {
     }
 
     async fn truncate_after(&mut self, last_log_id: Option<RaftLogId>) -> Result<(), io::Error> {
+        // A leader that asks for this was elected without an entry that a quorum has: some member lost what it
+        // had acknowledged. To obey would give up an acknowledged command here too, silently.
+        let keep = last_log_id.as_ref().map(|id| id.index);
+        if let Some(committed) = self.log.committed()?.filter(|committed| Some(committed.index) > keep) {
+            return Err(io::Error::other(format!(
+                "the leader asks this node to give up its log after entry {keep:?}, but entry {} was committed: another \
+                 member has lost what it acknowledged. This node stops with its log as it is. Find the member \
+                 whose disk lost data, and replace it under a new id",
+                committed.index
+            )));
+        }
         // Rare, and what follows relies on it: wait until it is on disk.
         self.durable(|done| self.log.truncate_after(last_log_id.as_ref().map(position), done)).await
     }
@@ -188,15 +199,24 @@ mod tests {
 
     use super::*;
     use crate::storage::SimDisk;
-    use crate::storage::log::LogConfig;
+    use crate::storage::log::{LogConfig, SyncWorker};
+
+    fn at(index: u64) -> LogPosition {
+        LogPosition { term: 1, leader_node: 0, index }
+    }
+
+    /// A log with the entries 0 to 9.
+    fn ten_entries() -> (Log, SyncWorker) {
+        let (log, worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
+        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
+        log.append((0..10).map(entry).collect(), None).unwrap();
+        (log, worker)
+    }
 
     /// openraft sends what it is given right behind what the follower has, without a look (in release builds).
     #[test]
     fn a_read_for_replication_never_begins_behind_a_hole() {
-        let (log, mut worker) = Log::open(Arc::new(SimDisk::new()), LogConfig::default()).unwrap();
-        let at = |index| LogPosition { term: 1, leader_node: 0, index };
-        let entry = |index| LogEntry { position: at(index), kind: EntryKind::Blank, payload: Bytes::new() };
-        log.append((0..10).map(entry).collect(), None).unwrap();
+        let (log, mut worker) = ten_entries();
         log.purge(at(4), None).unwrap();
         worker.run_once().unwrap();
         let mut store = LogStore::<SimRuntime>::new(log);
@@ -207,6 +227,20 @@ mod tests {
         assert_eq!(read(5, 8), [5, 6, 7]);
         assert_eq!(read(4, 8), [0; 0]);
         assert_eq!(read(0, 8), [0; 0]);
+        worker.close().unwrap();
+    }
+
+    /// Another member lost what it had acknowledged, and a leader was elected that lacks what this one has applied.
+    #[test]
+    fn what_was_committed_is_never_given_up() {
+        let (log, mut worker) = ten_entries();
+        log.save_committed(Some(at(5))).unwrap();
+        worker.run_once().unwrap();
+        let mut store = LogStore::<SimRuntime>::new(log.clone());
+        let truncated = store.truncate_after(Some(log_id(1, 4)));
+        let error = SimRuntime::with_seed(0).block_on(truncated).unwrap_err().to_string();
+        assert!(error.contains("entry 5 was committed"), "{error}");
+        assert_eq!(log.bounds().unwrap().last, Some(at(9)));
         worker.close().unwrap();
     }
 }

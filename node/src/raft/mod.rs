@@ -13,6 +13,7 @@ pub mod cluster;
 mod found;
 pub mod grpc;
 mod handle;
+mod heard;
 pub mod host;
 pub mod identity;
 pub(crate) mod leadership;
@@ -41,6 +42,7 @@ mod suite;
 
 pub use found::FoundingMember;
 pub use handle::{MembershipError, NodeHandle};
+pub use heard::NoLeader;
 pub use identity::{DiskId, Identity, IdentityError};
 pub use reads::ReadError;
 pub use settings::RaftSettings;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use holdfast_proto::v1;
 use openraft::errors::Fatal;
+use openraft::raft::{StreamAppendError, StreamAppendResult};
 use openraft_rt::{AsyncRuntime, Instant};
 
 use super::identity::Identity;
@@ -47,6 +48,13 @@ impl<R: AsyncRuntime> PeerServer<R> {
         wire::envelope(&self.shared.identity, from)
     }
 
+    /// Whoever appends here leads, unless Raft knows of a newer term.
+    fn note_leader(&self, from: &Identity, outcome: &StreamAppendResult<TypeConfig<R>>) {
+        if !matches!(outcome, Err(StreamAppendError::HigherVote(_))) {
+            self.shared.heard.note(from.node_id);
+        }
+    }
+
     async fn handle_heartbeat(
         self,
         request: v1::HeartbeatRequest,
@@ -71,6 +79,7 @@ impl<R: AsyncRuntime> PeerServer<R> {
         let outcomes = self.raft()?.stream_append(stream::iter([append]));
         let outcome = std::pin::pin!(outcomes).next().await;
         let outcome = outcome.ok_or_else(|| PeerError::Stopped("no answer".into()))?.map_err(stopped)?;
+        self.note_leader(&from, &outcome);
         Ok(v1::HeartbeatResponse {
             append: Some(wire::encode_append_outcome::<R>(self.answer_to(&from), outcome)),
             clock_ms: self.shared.clock.now_ms(),
@@ -94,7 +103,10 @@ impl<R: AsyncRuntime> PeerServer<R> {
         });
         let outcomes = self.raft()?.stream_append(good.boxed());
         let answers = outcomes.map(move |outcome| match outcome {
-            Ok(outcome) => Ok(wire::encode_append_outcome::<R>(envelope.clone(), outcome)),
+            Ok(outcome) => {
+                self.note_leader(&from, &outcome);
+                Ok(wire::encode_append_outcome::<R>(envelope.clone(), outcome))
+            }
             Err(fatal) => Err(stopped(fatal)),
         });
         Ok(answers.boxed())

@@ -127,11 +127,8 @@ async fn round<R: AsyncRuntime>(leadership: &Leadership<R>, rounds: &Rounds) -> 
     let confirmed = leadership.raft().ensure_linearizable(rounds.policy.clone());
     match R::timeout(rounds.time_max, confirmed).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(to)))) => {
-            let leader = to.leader_id.zip(to.leader_node);
-            Err(ReadError::NotLeader(
-                leader.map(|(node_id, member)| LeaderAt { node_id, client_address: member.client_address }),
-            ))
+        Ok(Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(_)))) => {
+            Err(ReadError::NotLeader(leadership.leader()))
         }
         Ok(Err(RaftError::APIError(LinearizableReadError::QuorumNotEnough(_)))) | Err(_) => {
             Err(ReadError::NoQuorum)

@@ -10,6 +10,7 @@ use openraft::Raft;
 use openraft_rt::watch::WatchReceiver;
 use openraft_rt::{AsyncRuntime, Watch, WatchSender};
 
+use super::heard::Heard;
 use super::identity::Identity;
 use super::limits::RULES_VERSION;
 use super::state_machine::StateMachine;
@@ -36,6 +37,8 @@ const DIGESTS_SENT: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) heartbeat: Duration,
+    /// Silence after which a leader no longer counts as known.
+    pub(super) leader_silence: Duration,
     /// A peer that owes an answer on an append stream and is silent for twice this long has lost it.
     pub(super) append_idle: Duration,
     /// Silence after which either end gives a snapshot transfer up.
@@ -56,6 +59,7 @@ pub(super) struct Shared<R: AsyncRuntime> {
     pub(super) rules_version: u32,
     pub(super) clock: Arc<StampClock<R>>,
     pub(super) replica: Arc<Replica>,
+    pub(super) heard: Heard<R>,
     /// Set once Raft is built.
     pub(super) raft: OnceLock<RaftNode<R>>,
     reports: Mutex<BTreeMap<NodeId, PeerReport>>,
@@ -79,6 +83,7 @@ impl<R: AsyncRuntime> Shared<R> {
             rules_version: RULES_VERSION,
             clock,
             replica,
+            heard: Heard::default(),
             raft: OnceLock::new(),
             reports: Mutex::new(BTreeMap::new()),
             fatal: Mutex::new(fatal),

@@ -12,7 +12,7 @@ use super::found::{Founding, FoundingMember};
 use super::handle::NodeHandle;
 use super::identity::{DiskId, Identity, IdentityError, load_or_create};
 use super::leadership::Leadership;
-use super::limits::CLOCK_SAMPLE_HEARTBEATS;
+use super::limits::{CLOCK_SAMPLE_HEARTBEATS, LEADER_SILENCE_ELECTIONS};
 use super::log_store::LogStore;
 use super::metrics::{Metrics, micros};
 use super::network::Network;
@@ -153,6 +153,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
     let clock = Arc::new(StampClock::<R>::new(clock, bounds));
     let patience = Patience {
         heartbeat: settings.heartbeat,
+        leader_silence: settings.election_max * LEADER_SILENCE_ELECTIONS,
         append_idle: settings.election_max.max(Duration::from_millis(500)),
         snapshot_idle: settings.snapshot_idle,
     };

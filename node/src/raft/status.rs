@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use openraft::ServerState;
 use openraft_rt::{AsyncRuntime, Instant, WatchReceiver};
 
+use super::heard::known_leader;
 use super::identity::Identity;
 use super::metrics::{HistogramSnapshot, Metrics};
 use super::shared::{RaftNode, Shared};
@@ -104,7 +105,7 @@ pub struct NodeStatus {
     pub role: Role,
     /// The term.
     pub term: u64,
-    /// Who leads, as far as it knows.
+    /// Who leads, as far as it knows and has heard of it (the leader itself: been answered by a quorum) lately.
     pub leader: Option<NodeId>,
     /// How long ago the leader last heard from a quorum, ms; only on the leader.
     pub quorum_age_ms: Option<u64>,
@@ -186,7 +187,7 @@ pub(super) fn status<R: AsyncRuntime>(
         identity: shared.identity.clone(),
         role: role(seen.state),
         term: seen.current_term,
-        leader: seen.current_leader,
+        leader: known_leader(shared, raft).ok(),
         quorum_age_ms: seen.last_quorum_acked.map(|at| (*at).elapsed().as_millis() as u64),
         last_index: seen.last_log_index,
         committed_index: seen.cluster_committed.or(seen.local_committed).map(|id| id.index),

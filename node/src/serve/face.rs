@@ -31,10 +31,7 @@ impl Face for NodeFace {
         if !*self.wanted.borrow() {
             return Err("the node is stopping".into());
         }
-        match self.cx.node.leader() {
-            Some(_) => Ok(()),
-            None => Err("no leader is known".into()),
-        }
+        self.cx.node.known_leader().map(drop).map_err(|why| why.to_string())
     }
 
     fn metrics(&self) -> String {

@@ -43,6 +43,31 @@ async fn three_nodes_find_a_leader_are_healthy_and_hand_over_when_stopped() {
     cluster.leader().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_a_quorum_is_not_ready_and_says_why() {
+    let mut cluster = Cluster::found(3, |_| {});
+    let leader = cluster.leader().await;
+    let last = (leader + 1) % 3;
+    cluster.stop_all(&[leader, (leader + 2) % 3]);
+    let http = cluster.configs[last].http.listen.clone();
+    let unready = eventually("the last node is unready", async || {
+        Some(http_get(&http, "/readyz").await).filter(|answer| answer.starts_with("HTTP/1.1 503"))
+    })
+    .await;
+    assert!(
+        ["has not been heard of", "no quorum", "no leader"].iter().any(|why| unready.contains(why)),
+        "{unready}"
+    );
+    let metrics = http_get(&http, "/metrics").await;
+    assert!(metrics.contains("\nholdfast_has_leader 0\n"), "{metrics}");
+    assert!(metrics.contains("\nholdfast_is_leader 0\n"), "{metrics}");
+    cluster.start(leader);
+    eventually("it is ready again", async || {
+        http_get(&http, "/readyz").await.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
+}
+
 async fn term(cluster: &Cluster, node: usize) -> u64 {
     let mut members = v1::members_client::MembersClient::new(cluster.channel(node));
     members.list(v1::ListMembersRequest {}).await.unwrap().into_inner().term

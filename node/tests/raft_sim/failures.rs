@@ -3,8 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use holdfast_node::propose::ProposeError;
+use holdfast_node::raft::{NoLeader, StartMode};
+use holdfast_node::storage::sim_disk::Loss;
+use openraft_rt::AsyncRuntime;
+use openraft_rt_sim::SimRuntime;
 
-use crate::harness::{SOON, Sim, converged, founded, put, put_acked, run};
+use crate::harness::{SOON, Sim, converged, founded, of, put, put_acked, run, settled};
 use crate::restarts::quick_leader_restart;
 
 #[test]
@@ -26,6 +30,50 @@ fn a_sync_error_fails_the_node_by_name_and_the_others_go_on() {
 }
 
 #[test]
+fn without_a_quorum_no_leader_is_known_neither_to_it_nor_to_others() {
+    run(1, async {
+        let (mut sim, wires, leader) = founded(1).await;
+        // A follower alone: the leader is dead, and nobody can be elected.
+        let last = leader % 3 + 1;
+        for dead in (1..=3).filter(|id| *id != last) {
+            sim.crash(dead, Loss::All, dead).await;
+        }
+        let nobody = |sim: &Sim| {
+            let node = sim.node(last).unwrap();
+            node.leader().is_none() && node.status().leader.is_none()
+        };
+        sim.wait_for("the follower no longer names the dead", SOON, nobody).await.unwrap();
+        let why = sim.node(last).unwrap().known_leader().unwrap_err();
+        assert!(matches!(why, NoLeader::Silent { node_id, .. } if node_id == leader), "{why}");
+        assert_eq!(put(&sim, last, 1).await, Err(ProposeError::NotLeader(None)));
+
+        for dead in (1..=3).filter(|id| *id != last) {
+            sim.start(dead, StartMode::Normal).await.unwrap();
+        }
+        let leader = settled(&sim).await;
+        // A leader alone: it goes on to lead, but nothing that it takes in can be committed.
+        wires.isolate(leader, &[1, 2, 3]);
+        let nobody = |sim: &Sim| sim.node(leader).unwrap().leader().is_none();
+        sim.wait_for("the leader no longer names itself", SOON, nobody).await.unwrap();
+        let node = sim.node(leader).unwrap();
+        assert!(matches!(node.known_leader(), Err(NoLeader::NoQuorum { .. })) || !node.seems_to_lead());
+        wires.heal();
+        settled(&sim).await;
+    });
+}
+
+#[test]
+fn a_node_that_is_its_own_quorum_knows_that_it_leads() {
+    run(2, async {
+        let (mut sim, _) = of(&[1], 2);
+        sim.found().await.unwrap();
+        assert_eq!(settled(&sim).await, 1);
+        SimRuntime::sleep(SOON).await;
+        assert!(sim.node(1).unwrap().known_leader().is_ok_and(|leader| leader.node_id == 1));
+    });
+}
+
+#[test]
 fn restoring_leadership_without_an_election_is_caught() {
     let found = (0..20).filter(|seed| {
         let scenario = || run(*seed, quick_leader_restart(*seed, true));
@@ -37,8 +85,6 @@ fn restoring_leadership_without_an_election_is_caught() {
 
 #[test]
 fn a_crash_of_each_node_in_turn_loses_nothing() {
-    use holdfast_node::raft::StartMode;
-    use holdfast_node::storage::sim_disk::Loss;
     for seed in 0..5 {
         run(seed, async move {
             let (mut sim, _, _) = founded(seed).await;

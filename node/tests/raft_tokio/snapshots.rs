@@ -89,6 +89,16 @@ async fn with_one_behind(settings: RaftSettings) -> (Cluster, u64, u64) {
     (cluster, leader, behind)
 }
 
+/// The member that was behind has a snapshot, and everything since, and nothing half received.
+async fn caught_up(cluster: &Cluster, behind: u64) {
+    let node = cluster.node(behind);
+    until("a snapshot is installed", || (node.status().counters.snapshots_installed > 0).then_some(())).await;
+    let last = put(&cluster.nodes(), &[mark(2)]).await.first_revision;
+    cluster.converged(last).await;
+    until("nothing half received is left", || (cluster.unfinished_snapshots(behind) == 0).then_some(()))
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_follower_behind_a_purged_log_catches_up_under_load() {
     let (mut cluster, leader, behind) = with_one_behind(settings()).await;
@@ -120,16 +130,7 @@ async fn a_leader_that_is_one_no_longer_stops_sending_and_the_next_one_sends() {
     let next = (1..=3).find(|id| *id != leader && *id != behind).unwrap();
     assert_eq!(cluster.node(leader).transfer_leader(Some(next)).await, Some(next));
     until("the old leader has let the transfer go", || (gate.ended() == gate.begun()).then_some(())).await;
-    let node = cluster.node(behind);
-    until("the new leader's snapshot is there", || {
-        (node.status().counters.snapshots_installed > 0).then_some(())
-    })
-    .await;
-    let last = put(&cluster.nodes(), &[mark(2)]).await.first_revision;
-    cluster.converged(last).await;
-    until("nothing half received is left", || (cluster.unfinished_snapshots(behind) == 0).then_some(()))
-        .await;
-    drop(node);
+    caught_up(&cluster, behind).await;
     gate.open();
     cluster.stop_all().await;
 }
@@ -145,13 +146,7 @@ async fn a_sender_that_dies_in_the_middle_is_replaced() {
     // that is behind must get its snapshot from the one that is left.
     cluster.node(leader).abandon().await;
     cluster.stop(leader).await;
-    let node = cluster.node(behind);
-    until("a snapshot is installed", || (node.status().counters.snapshots_installed > 0).then_some(())).await;
-    let last = put(&cluster.nodes(), &[mark(2)]).await.first_revision;
-    cluster.converged(last).await;
-    until("nothing half received is left", || (cluster.unfinished_snapshots(behind) == 0).then_some(()))
-        .await;
-    drop(node);
+    caught_up(&cluster, behind).await;
     gate.open();
     cluster.stop_all().await;
 }
@@ -166,12 +161,6 @@ async fn a_transfer_that_does_not_move_is_given_up_and_begun_anew() {
     until("two transfers got stuck, one after the other", || (gate.held() > 1).then_some(())).await;
     assert!(gate.ended() > 0, "the first one was not given up");
     gate.open();
-    let node = cluster.node(behind);
-    until("a snapshot is installed", || (node.status().counters.snapshots_installed > 0).then_some(())).await;
-    let last = put(&cluster.nodes(), &[mark(2)]).await.first_revision;
-    cluster.converged(last).await;
-    until("nothing half received is left", || (cluster.unfinished_snapshots(behind) == 0).then_some(()))
-        .await;
-    drop(node);
+    caught_up(&cluster, behind).await;
     cluster.stop_all().await;
 }

@@ -160,6 +160,8 @@ fn missing_files_are_refused_by_name() {
     for number in 3..=files.len() as u64 {
         remove(number);
     }
+    // As if the whole directory had gone: what says that there was a log lies outside.
+    assert!(life.disk.list("log").unwrap().is_empty());
     let error = assert_refused(&life, "all").to_string();
     assert!(error.contains("every segment"), "{error}");
     restore(1);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use holdfast_ledger::answer::{
-    Answer, Correction, Estimate, Extras, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
+    Answer, Correction, Estimate, Extras, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
 };
 use holdfast_ledger::command::{
     Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
@@ -269,13 +269,11 @@ impl Random {
         Receipt {
             id: self.id(),
             state: self.one_of(&STATES),
-            subject: Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() }
-                .into(),
+            hold: self.hold().into(),
             request_digest: self.digest(),
             generation: self.number(),
             tier: self.one_of(&TIERS),
             reserved: self.amounts(),
-            legs: self.list(7, Random::leg_receipt).into(),
             reserved_at_ms: self.number(),
             reserved_revision: self.number(),
             expires_at_ms: self.number(),
@@ -305,6 +303,11 @@ impl Random {
             actual: self.amounts(),
             debt: self.amounts(),
         }
+    }
+
+    fn hold(&mut self) -> Hold {
+        let subject = Subject { tenant: self.name(), user: self.maybe(Random::name), route: self.name() };
+        Hold::new(subject, self.list(7, Random::leg_receipt).into())
     }
 
     pub fn leg_receipt(&mut self) -> LegReceipt {

@@ -69,6 +69,27 @@ impl Columns {
             + self.overdraft_repaid
     }
 
+    /// The columns that move every day.
+    pub(crate) fn usual(&self) -> [u128; 6] {
+        [self.refilled, self.granted, self.available, self.reserved, self.spent, self.forfeited]
+    }
+
+    /// The others, which are nearly always all 0.
+    pub(crate) fn rare(&self) -> [u128; 10] {
+        [
+            self.opening,
+            self.corrected,
+            self.shards_back,
+            self.moved_in,
+            self.rule_raise,
+            self.forgiven,
+            self.overdraft_issued,
+            self.to_shards,
+            self.carried_forward,
+            self.overdraft_repaid,
+        ]
+    }
+
     /// The account's part of U in C7.
     pub(crate) fn used(&self) -> u128 {
         match (self.spent + self.reserved + self.to_shards).checked_sub(self.corrected) {
@@ -221,27 +242,8 @@ pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowByte
 fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_words([pair(account.number, account.legs), account.generation]);
     out.put_options([account.epoch_start_ms]);
-    let columns = &account.columns;
-    out.put_wide([
-        columns.refilled,
-        columns.granted,
-        columns.available,
-        columns.reserved,
-        columns.spent,
-        columns.forfeited,
-    ]);
-    out.put_rare([
-        columns.opening,
-        columns.corrected,
-        columns.shards_back,
-        columns.moved_in,
-        columns.rule_raise,
-        columns.forgiven,
-        columns.overdraft_issued,
-        columns.to_shards,
-        columns.carried_forward,
-        columns.overdraft_repaid,
-    ]);
+    out.put_wide(account.columns.usual());
+    out.put_rare(account.columns.rare());
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {

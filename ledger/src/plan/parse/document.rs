@@ -7,7 +7,7 @@ use super::reader::{Fields, Place, Problems, shorten};
 use super::records::{Known, read_overrides, read_record};
 use super::routes::read_routes;
 use super::scalars::{read_duration_ms, read_name};
-use super::{PLAN_SCHEMA, ZoneUse};
+use super::{PLAN_SCHEMA, ZoneData};
 use crate::ids::TierId;
 use crate::limits::{
     EXPIRING_GRACE_MS, EXPIRING_GRACE_MS_MAX, ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN,
@@ -19,7 +19,7 @@ const KEYS: [&str; 9] =
     ["schema", "currency", "id_window", "expiring_grace", "routes", "limits", "tiers", "tenants", "defaults"];
 
 /// Reads a plan. What it returns is to be used only if there are no problems.
-pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &mut Vec<ZoneUse>) -> Plan {
+pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneData<'_>) -> Plan {
     let fields = root.fields(problems, &KEYS);
     read_schema(&fields, problems, PLAN_SCHEMA, true);
     let currency = fields.get("currency").and_then(|place| read_currency(place, problems));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ZoneUse;
+use super::ZoneData;
 use super::matching::read_match;
 use super::reader::{Fields, Place, Problems, shorten};
 use super::rules::read_rule;
@@ -20,7 +20,7 @@ pub(super) fn read_limits(
     place: &Place<'_>,
     problems: &mut Problems,
     currency: Option<&str>,
-    zones: &mut Vec<ZoneUse>,
+    zones: &ZoneData<'_>,
 ) -> BTreeMap<LimitId, Option<Limit>> {
     let mut limits = BTreeMap::new();
     let entries = place.entries(problems, "a mapping from limit ids to limits");
@@ -46,7 +46,7 @@ fn read_limit(
     problems: &mut Problems,
     id: LimitId,
     currency: Option<&str>,
-    zones: &mut Vec<ZoneUse>,
+    zones: &ZoneData<'_>,
 ) -> Option<Limit> {
     let fields = place.fields(problems, &KEYS);
     let words = Unit::ALL.map(Unit::as_str);

@@ -163,7 +163,7 @@ fn read_digest(place: &Place<'_>, problems: &mut Problems) -> Option<String> {
 
 fn read_rollout(place: &Place<'_>, problems: &mut Problems) -> Option<Rollout> {
     let wanted = "enforce, shadow or a percentage such as 5%";
-    match place.scalar(problems, wanted)? {
+    let rollout = match place.scalar(problems, wanted)? {
         ("enforce", _) => Some(Rollout::Enforce),
         ("shadow", _) => Some(Rollout::Shadow),
         (text, false) if text.ends_with('%') => read_percent(place, problems, 0).map(Rollout::Percent),
@@ -172,7 +172,12 @@ fn read_rollout(place: &Place<'_>, problems: &mut Problems) -> Option<Rollout> {
             place.complain(problems, format!("must be {wanted}, is {:?}{hint}", shorten(text)));
             None
         }
+    };
+    // To take it and enforce for everybody would refuse requests that the plan says are never refused.
+    if rollout.is_some_and(|rollout| rollout != Rollout::Enforce) {
+        place.complain(problems, "needs a shadow lane, which this version does not have yet: leave it out");
     }
+    rollout
 }
 
 fn read_emergency(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>) -> Option<Emergency> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ZoneUse;
+use super::ZoneData;
 use super::reader::{Fields, Place, Problems, shorten};
 use super::scalars::{
     Quantity, parse_duration_ms, read_amount, read_bool, read_duration_ms, read_quantity, read_whole,
@@ -35,7 +35,7 @@ pub(super) fn read_rule(
     problems: &mut Problems,
     unit: Option<Unit>,
     currency: Option<&str>,
-    zones: &mut Vec<ZoneUse>,
+    zones: &ZoneData<'_>,
 ) -> Option<(Shape, Rule)> {
     let kinds = ["bucket", "period", "concurrency"].map(|key| fields.get(key).map(|place| (key, place)));
     let mut kinds = kinds.into_iter().flatten();
@@ -151,7 +151,7 @@ fn read_period(
     problems: &mut Problems,
     unit: Unit,
     currency: Option<&str>,
-    zones: &mut Vec<ZoneUse>,
+    zones: &ZoneData<'_>,
 ) -> Option<(Shape, Rule)> {
     let fields = place.fields(problems, &["limit", "every", "starts_on", "zone", "carry_over", "carry_debt"]);
     let limit = fields.require(problems, "limit").and_then(|p| read_quantity(p, problems, unit, currency));
@@ -248,12 +248,12 @@ fn read_start(
     number.and_then(|number| u8::try_from(number).ok())
 }
 
-/// A zone by its syntax. Whether it exists is for those to say who have zone data: see [`ZoneUse`].
+/// A zone by its syntax, and by the zone data of whoever has some.
 fn read_zone(
     place: &Place<'_>,
     problems: &mut Problems,
     period: Option<Period>,
-    zones: &mut Vec<ZoneUse>,
+    zones: &ZoneData<'_>,
 ) -> Option<String> {
     let (text, _) = place.scalar(problems, "a time zone such as UTC or Asia/Shanghai")?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_+-/".contains(c);
@@ -272,6 +272,9 @@ fn read_zone(
         place.complain(problems, "means nothing for a period that no calendar cuts");
         return None;
     }
-    zones.push(ZoneUse { zone: text.to_owned(), line: place.line(), path: place.path.clone() });
+    if !zones(text) {
+        place.complain(problems, format!("is {text:?}; the time zone data does not have it"));
+        return None;
+    }
     Some(text.to_owned())
 }

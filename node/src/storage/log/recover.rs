@@ -19,8 +19,8 @@ pub(super) fn recover(disk: &dyn Disk, config: &LogConfig) -> Result<(State, Sta
     check_config(config)?;
     disk.create_dir(DIR)?;
     disk.sync_dir("")?;
+    let created = disk.list("")?.iter().any(|name| name == CREATED);
     let names = disk.list(DIR)?;
-    let created = names.iter().any(|name| name == CREATED);
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     numbers.sort_unstable();
     if let Some(pair) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
@@ -55,10 +55,10 @@ fn check_config(config: &LogConfig) -> io::Result<()> {
 }
 
 fn mark_created(disk: &dyn Disk) -> io::Result<()> {
-    let file = disk.create(&format!("{DIR}/{CREATED}"))?;
+    let file = disk.create(CREATED)?;
     file.write_at(0, CREATED_TEXT)?;
     file.sync()?;
-    disk.sync_dir(DIR)
+    disk.sync_dir("")
 }
 
 /// Where the frames stop being whole.

@@ -11,8 +11,9 @@ use crate::storage::disk::{Disk, DiskFile};
 /// The log's directory.
 pub(super) const DIR: &str = "log";
 
-/// Stands in the log's directory once its first segment is durable: from then on an empty log is a lost log.
-pub(super) const CREATED: &str = "created";
+/// Stands beside the log's directory, which may be lost whole, once its first segment is durable: from then on an
+/// empty log is a lost log.
+pub(super) const CREATED: &str = "log.created";
 
 /// What the marker holds.
 pub(super) const CREATED_TEXT: &[u8] = b"holdfast log 1\n";
