@@ -73,13 +73,15 @@ pub(crate) fn judge<'a>(
     }
 }
 
-/// A breach names the limit that was breached, an operator's freeze the narrowest that applies. Where none
-/// applies the route's name stands for it: something has to.
+/// A breach names the limit that was breached, an operator's freeze the narrowest of those whose unit is asked for:
+/// others are looked at only where the book knows their lineage, which must not make a difference. Where there is
+/// none the route's name stands for it: something has to.
 fn frozen<'a>(freeze: &Freeze, generation: u64, asks: impl Iterator<Item = Ask<'a>>) -> Rejection {
     let (limit, level, unit) = match &freeze.cause {
         FreezeCause::Breach { limit, level, unit, .. } => (limit.clone(), *level, *unit),
         FreezeCause::Operator { .. } => {
-            let keys = asks.map(|ask| (&ask.lineage.key, ask.lineage.unit));
+            let asked = asks.filter(|ask| ask.amount.is_some());
+            let keys = asked.map(|ask| (&ask.lineage.key, ask.lineage.unit));
             match keys.min_by_key(|&(key, _)| (std::cmp::Reverse(key.level()), &key.limit)) {
                 Some((key, unit)) => (key.limit.clone(), key.level(), unit),
                 None => (LimitId::from(&freeze.route), Level::Tenant, Unit::Requests),
