@@ -54,6 +54,12 @@ pub enum Command {
     Route(commands::route::Command),
     /// Show what a tenant or a user has used and has left
     Quota(commands::quota::Args),
+    /// Book by hand: grant, take, charge, correct, set usage, boost
+    Adjust(commands::adjust::Args),
+    /// Show what happened, and follow it
+    Events(commands::events::Args),
+    /// Show what was used in accounting epochs that have ended
+    Statements(commands::statements::Args),
     /// Show every member: role, term, log, lag
     Status(commands::status::Args),
     /// Check the account equation on every member

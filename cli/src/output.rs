@@ -38,21 +38,30 @@ impl Output {
 
     /// Shows one result: the document, or what `text` makes of it.
     pub fn show(self, document: &Value, text: impl FnOnce() -> String) -> Outcome {
+        self.show_one(document, text).map(drop)
+    }
+
+    /// Shows one result of many. False: the reader went away, and nobody wants more.
+    pub fn show_one(self, document: &Value, text: impl FnOnce() -> String) -> Outcome<bool> {
         match self.format {
-            Format::Json => print(&format!("{document}\n")),
-            Format::Table => print(&text()),
+            Format::Json => write(&format!("{document}\n")),
+            Format::Table => write(&text()),
         }
     }
 }
 
 /// Writes to stdout. A reader that went away (`holdfast … | head`) is not a failure.
 pub fn print(text: &str) -> Outcome {
+    write(text).map(drop)
+}
+
+/// False: the reader went away.
+fn write(text: &str) -> Outcome<bool> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to standard output: {e}")))
-        }
-        _ => Ok(()),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Failure::failed(format!("cannot write to standard output: {e}"))),
+        Ok(()) => Ok(true),
     }
 }
 

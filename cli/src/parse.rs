@@ -39,6 +39,13 @@ pub fn amounts(parts: &[UnitAmount]) -> Result<Amounts, String> {
     Ok(amounts)
 }
 
+/// Reads an instant as RFC 3339, for example `2026-12-01T00:00:00Z`; gives milliseconds since the Unix epoch.
+pub fn instant_ms(text: &str) -> Result<u64, String> {
+    let instant: Result<jiff::Timestamp, _> = text.parse();
+    let ms = instant.ok().and_then(|instant| u64::try_from(instant.as_millisecond()).ok());
+    ms.ok_or_else(|| format!("{text:?} is not an instant such as 2026-12-01T00:00:00Z"))
+}
+
 /// Reads `1500ms`, `30s`, `5m`, `26h`, `7d`; gives milliseconds.
 pub fn duration_ms(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 5] =
@@ -71,6 +78,15 @@ mod tests {
         }
         let twice = [unit_amount("tokens=1").unwrap(), unit_amount("tokens=2").unwrap()];
         assert_eq!(amounts(&twice).unwrap_err(), "tokens is given twice");
+    }
+
+    #[test]
+    fn instants_need_their_offset() {
+        assert_eq!(instant_ms("2026-12-01T00:00:00Z").unwrap(), 1_796_083_200_000);
+        assert_eq!(instant_ms("2026-12-01T01:00:00.5+01:00").unwrap(), 1_796_083_200_500);
+        for text in ["", "2026-12-01", "2026-12-01T00:00:00", "1969-01-01T00:00:00Z", "tomorrow"] {
+            assert!(instant_ms(text).is_err(), "{text}");
+        }
     }
 
     #[test]

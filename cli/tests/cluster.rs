@@ -159,6 +159,81 @@ fn the_ladder_is_climbed_to_its_end() {
 }
 
 #[test]
+fn operators_adjust_and_events_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    let adjust = |args: &[&str]| {
+        let of_acme = ["adjust", "month-tokens", "--tenant", "acme", "--reason", "ticket 7"];
+        dev.ask(&of_acme.into_iter().chain(args.iter().copied()).collect::<Vec<_>>())
+    };
+    let set = adjust(&["--set-used", "950"]).document();
+    assert_eq!((&set["what"]["set_used"], &set["after"]["remaining"]), (&950.into(), &50.into()));
+    let id = set["id"].as_str().unwrap();
+    let again = adjust(&["--set-used", "950", "--id", id]).document();
+    assert_eq!(again["booked_revision"], set["booked_revision"], "the same receipt");
+    let other = adjust(&["--set-used", "951", "--id", id]);
+    assert!(other.code == 3 && other.stderr.contains("CONFLICT"), "{}", other.stderr);
+    let closed = adjust(&["--grant", "1", "--epoch", "2020-01-01T00:00:00Z"]);
+    assert!(closed.code == 3 && closed.stderr.contains("EPOCH_CLOSED"), "{}", closed.stderr);
+    assert_eq!(adjust(&["--boost", "500", "--for", "1h"]).document()["after"]["remaining"], 550);
+    for wrong in [
+        &["--grant", "1", "--take", "1"][..],
+        &["--boost", "1"],
+        &["--grant", "-1"],
+        &[],
+        &["--correct", "951"],
+    ] {
+        let answer = adjust(wrong);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{wrong:?}: {}", answer.stderr);
+    }
+
+    let lines = dev.ask(&["events", "--tenant", "acme"]);
+    assert_eq!(lines.code, 0, "{}", lines.stderr);
+    let events: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ADJUSTED", "CROSSED", "CROSSED", "BOOSTED"]);
+    assert_eq!((&events[0]["adjustment"], &events[0]["reason"]), (&id.into(), &"ticket 7".into()));
+    let from = events[3]["sequence"].to_string();
+    assert_eq!(dev.ask(&["events", "--from", &from]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn an_ended_epoch_has_its_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000.replace("every: month", "every: 1s")).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    let held = reserve(&dev, &["acme", "--amount", "tokens=600"]).document();
+    let statements = dev.until("the second is over", &["statements", "acme"], |found| {
+        found["statements"].as_array().is_some_and(|found| !found.is_empty())
+    });
+    let statement = &statements["statements"][0];
+    assert_eq!((&statement["limit"], &statement["unit"]), (&"month-tokens".into(), &"tokens".into()));
+    assert_eq!((&statement["used"], &statement["held"]), (&0.into(), &600.into()));
+    assert_eq!(
+        statement["columns"],
+        serde_json::json!({"granted": "1000", "reserved": "600", "forfeited": "400"})
+    );
+    let id = held["id"].as_str().unwrap();
+    assert_eq!(dev.ask(&["start", id, "--operation", "op-1"]).code, 0);
+    assert_eq!(dev.ask(&["settle", id, "--operation", "op-1", "--actual", "tokens=500"]).code, 0);
+    let epoch = statement["epoch"].as_str().unwrap();
+    let ask = |args: &[&str]| {
+        let of_acme = ["statements", "acme"].into_iter().chain(args.iter().copied());
+        let found = dev.ask(&of_acme.collect::<Vec<_>>()).document();
+        found["statements"].as_array().unwrap().clone()
+    };
+    let settled = &ask(&["--epoch", epoch])[0];
+    assert_eq!((&settled["used"], &settled["held"]), (&500.into(), &0.into()), "in its own epoch");
+    assert_eq!(ask(&["--limit", "other"]), Vec::<Value>::new());
+    assert_eq!(ask(&["--epoch", "2020-01-01T00:00:00Z"]), Vec::<Value>::new());
+    let table = dev.ask_text(&["statements", "acme"]);
+    assert!(table.contains("month-tokens") && table.contains(epoch), "{table}");
+}
+
+#[test]
 fn plans_and_tenants_by_generation() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(&folder.path().join("data"));

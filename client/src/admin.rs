@@ -5,7 +5,7 @@ use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::Receipt;
 use holdfast_proto::ledger::command::{Freeze, ResolveUnknown, Unfreeze};
 use holdfast_proto::ledger::plan::TenantRecord;
-use holdfast_proto::ledger::{Command, ReservationId};
+use holdfast_proto::ledger::{Adjust, Command, ReservationId};
 use holdfast_proto::limits::MESSAGE_BYTES_MAX;
 use holdfast_proto::v1;
 use holdfast_proto::v1::history_client::HistoryClient;
@@ -15,6 +15,8 @@ use holdfast_proto::v1::operations_client::OperationsClient;
 use holdfast_proto::v1::plans_client::PlansClient;
 use holdfast_proto::v1::quotas_client::QuotasClient;
 use holdfast_proto::{ErrorReason, Failure, FieldError};
+
+use tonic::Streaming;
 
 use crate::client::Client;
 use crate::core::Kind;
@@ -58,6 +60,23 @@ impl Client {
             stale: self.options.stale,
         };
         self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
+    }
+
+    /// What was used in accounting epochs that have ended: of a tenant, and of a user of it if one is named.
+    /// A request that asks for it or a client [`Client::with_stale_reads`] is answered without the quorum.
+    pub async fn statements(
+        &self,
+        mut request: v1::ListStatementsRequest,
+    ) -> Result<v1::ListStatementsResponse, CallError> {
+        request.stale |= self.options.stale;
+        self.unary(Kind::Read, request, call!(QuotasClient, list_statements)).await
+    }
+
+    pub(crate) async fn watch_events(
+        &self,
+        request: v1::WatchEventsRequest,
+    ) -> Result<Streaming<v1::WatchEventsResponse>, CallError> {
+        self.unary(Kind::Read, request, call!(QuotasClient, watch_events)).await
     }
 
     /// Publishes a plan document. Not repeated once it may have been done: an *unknown* publish is
@@ -166,6 +185,12 @@ impl Client {
     pub async fn unfreeze(&self, unfreeze: &Unfreeze) -> Result<v1::UnfreezeResponse, CallError> {
         let request = v1::UnfreezeRequest::from(unfreeze);
         self.unary(Kind::Once, request, call!(OperationsClient, unfreeze)).await
+    }
+
+    /// Books an adjustment. Repeating it books nothing twice: the same id gives the same receipt.
+    pub async fn adjust(&self, adjust: &Adjust) -> Result<v1::AdjustResponse, CallError> {
+        let request = v1::AdjustRequest::from(adjust);
+        self.unary(Kind::Repeatable, request, call!(OperationsClient, adjust)).await
     }
 
     /// Every member as it stands, or only the one that is asked.

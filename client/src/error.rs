@@ -88,6 +88,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         | Command::SetTenant(_)
         | Command::Freeze(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => None,
     }

@@ -62,6 +62,7 @@ mod client;
 pub mod core;
 mod dial;
 mod error;
+mod events;
 pub mod limits;
 mod link;
 mod options;
@@ -73,6 +74,7 @@ mod unary;
 
 pub use client::Client;
 pub use error::{CallError, Unknown};
+pub use events::Events;
 pub use holdfast_proto::answers::{Decided, DigestAt, Done};
 pub use holdfast_proto::ledger::answer::{Receipt, Rejection, State, Tier};
 pub use holdfast_proto::ledger::{Amounts, Command, ReservationId, Unit};

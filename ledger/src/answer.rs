@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::adjust::AdjustmentReceipt;
 use crate::ids::{ActorName, IdempotencyKey, LimitId, OperationId, ReservationId};
 use crate::plan::Level;
 use crate::record::{Leg, Subject};
@@ -36,6 +37,8 @@ pub enum Answer {
         /// Whether there was a freeze.
         changed: bool,
     },
+    /// An adjustment was booked, now or when its id was first used.
+    Adjusted(Arc<AdjustmentReceipt>),
     /// Timer work was done.
     Ticked {
         /// Reservations that expired.
@@ -287,6 +290,13 @@ pub enum Refusal {
     GenerationMismatch {
         /// The one in force.
         generation: u64,
+    },
+    /// The same adjustment id with other content.
+    AdjustmentConflict,
+    /// The accounting epoch that is meant is not the running one: it is closed, and its accounts are final.
+    EpochClosed {
+        /// Start of the running one, ms; `None` = `continuous`.
+        running_start_ms: Option<u64>,
     },
     /// A configured ceiling of the book is reached; nothing is evicted for it.
     Overloaded {

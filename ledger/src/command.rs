@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::adjust::Adjust;
 use crate::ids::{
     ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
 };
@@ -64,6 +65,8 @@ pub enum Command {
     Freeze(Freeze),
     /// Lift a freeze.
     Unfreeze(Unfreeze),
+    /// Book an operator's adjustment.
+    Adjust(Box<Adjust>),
     /// Do timer work that is due: expiry, usage deadlines, forgetting. Proposed by the leader.
     Tick,
     /// Raise the rules version, once all members announce support. Proposed by the leader.

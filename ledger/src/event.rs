@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentReceipt;
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
@@ -39,8 +40,8 @@ pub enum EventKind {
     Indebted {
         /// The lineage.
         lineage: Arc<LineageKey>,
-        /// The reservation whose settlement did it.
-        reservation: ReservationId,
+        /// The reservation whose settlement did it; `None`: an operator's charge.
+        reservation: Option<ReservationId>,
     },
     /// A lineage's debt was repaid in full.
     Repaid {
@@ -112,6 +113,8 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// An operator's adjustment was booked, or a boost begun or ended.
+    Adjusted(Arc<AdjustmentReceipt>),
     /// A plan that changes something was published.
     PlanPublished {
         /// The generation it gave.
@@ -146,6 +149,8 @@ pub enum Effect {
 pub struct Statement {
     /// The lineage.
     pub lineage: Arc<LineageKey>,
+    /// The lineage's unit.
+    pub unit: Unit,
     /// The account's generation.
     pub generation: u64,
     /// Start of its accounting epoch, ms; `None` = `continuous`.

@@ -141,44 +141,57 @@ name!(
     ActorName
 );
 
-/// A reservation's id: a ULID that the caller picked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReservationId(pub u128);
+macro_rules! ulid {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(pub u128);
 
-impl ReservationId {
-    /// The time in the id: milliseconds since the Unix epoch, 48 bits.
-    pub fn time_ms(self) -> u64 {
-        (self.0 >> 80) as u64
-    }
+        impl $type {
+            /// The time in the id: milliseconds since the Unix epoch, 48 bits.
+            pub fn time_ms(self) -> u64 {
+                (self.0 >> 80) as u64
+            }
 
-    /// An id from its time and 80 bits chosen by the caller (higher bits are ignored).
-    pub fn from_parts(time_ms: u64, random: u128) -> Self {
-        ReservationId(ulid::Ulid::from_parts(time_ms, random).0)
-    }
-}
-
-impl FromStr for ReservationId {
-    type Err = IdError;
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        // 26 characters have 130 bits: those of a ULID begin with 0 to 7. The crate drops the two bits above.
-        match ulid::Ulid::from_string(text) {
-            Ok(id) if text.as_bytes().first().is_some_and(|first| *first <= b'7') => Ok(ReservationId(id.0)),
-            _ => Err(IdError::NotAUlid),
+            /// An id from its time and 80 bits chosen by the caller (higher bits are ignored).
+            pub fn from_parts(time_ms: u64, random: u128) -> Self {
+                $type(ulid::Ulid::from_parts(time_ms, random).0)
+            }
         }
-    }
+
+        impl FromStr for $type {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                // 26 characters have 130 bits: those of a ULID begin with 0 to 7. The crate drops the two bits above.
+                match ulid::Ulid::from_string(text) {
+                    Ok(id) if text.as_bytes().first().is_some_and(|first| *first <= b'7') => Ok($type(id.0)),
+                    _ => Err(IdError::NotAUlid),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&ulid::Ulid(self.0), f)
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
 }
 
-impl fmt::Display for ReservationId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&ulid::Ulid(self.0), f)
-    }
-}
-
-impl fmt::Debug for ReservationId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+ulid!(
+    /// A reservation's id: a ULID that the caller picked.
+    ReservationId
+);
+ulid!(
+    /// The id of an operator's adjustment: a ULID that the operator picked.
+    AdjustmentId
+);
 
 impl From<&RouteName> for LimitId {
     /// Names share one syntax.

@@ -9,6 +9,7 @@
 //! - [`Book::apply`] cannot fail: a refusal is an [`Answer`]. An impossible
 //!   state panics, and the node that hosts the book stops.
 
+pub mod adjust;
 pub mod answer;
 pub mod book;
 pub mod command;
@@ -22,12 +23,13 @@ pub mod unit;
 
 mod apply;
 
+pub use adjust::{Adjust, Adjustment, AdjustmentReceipt};
 pub use answer::{Answer, Receipt, Refusal, Rejection};
 pub use book::{Book, BookSnapshot, Retained};
 pub use command::{Command, EntryHeader};
 pub use event::{Effect, Event};
-pub use ids::ReservationId;
+pub use ids::{AdjustmentId, ReservationId};
 pub use plan::Plan;
-pub use query::{AuditReport, Counts, PublishedPlan, QuotaLine, UnknownUsage};
+pub use query::{AuditReport, Counts, EpochStatement, PublishedPlan, QuotaLine, UnknownUsage};
 pub use record::{Record, RestoreError};
 pub use unit::{Amounts, Unit};

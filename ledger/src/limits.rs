@@ -33,8 +33,35 @@ pub const PATHS_MAX: usize = 65_536;
 /// for any more holds some 2 KiB each.
 pub const PATHS_AGE_MS_MAX: u64 = ID_WINDOW_MS;
 
-/// Events that the book keeps.
-pub const EVENTS_KEPT_MAX: usize = 4_096;
+/// Events that the book keeps, however young they are: at 300 bytes each this is 5 MiB, and beginning a snapshot
+/// takes as many pointers.
+pub const EVENTS_KEPT_MAX: usize = 16_384;
+
+/// How long the book keeps an event if the plan says nothing: a weekend and some days to notice.
+pub const EVENTS_KEPT_MS: u64 = 7 * 24 * 3_600_000;
+
+/// Shortest time to keep an event: whoever follows them must get over a change of leader.
+pub const EVENTS_KEPT_MS_MIN: u64 = 60_000;
+
+/// Statements of archived accounts that the book keeps: at 400 bytes each this is 6 MiB. The history index has
+/// older ones.
+pub const STATEMENTS_KEPT_MAX: usize = 16_384;
+
+/// How long the book keeps a statement: a quarter and some days to look at it.
+pub const STATEMENTS_KEPT_MS: u64 = 100 * 24 * 3_600_000;
+
+/// Closed accounts of one lineage that a query for statements goes through.
+pub const CLOSED_LOOKED_AT_MAX: u32 = 4_096;
+
+/// Adjustments that the book remembers. An operator's tool that sets a quota for each of 10 000 tenants fits
+/// six times into the default id window.
+pub const ADJUSTMENTS_KEPT_MAX: usize = 65_536;
+
+/// Boosts that run on one lineage at a time.
+pub const BOOSTS_PER_LINEAGE_MAX: usize = 16;
+
+/// Longest boost: as long as any duration of a plan.
+pub const BOOST_MS_MAX: u64 = DURATION_MS_MAX;
 
 /// Plans that the book keeps, besides those that open reservations were admitted under.
 pub const PLANS_KEPT_MAX: usize = 64;
@@ -131,6 +158,7 @@ const _: () = assert!(RESERVATIONS_OPEN_MAX <= RESERVATIONS_KEPT_MAX);
 const _: () = assert!(TIMERS_PER_ENTRY_MAX >= 2 * COMMANDS_PER_ENTRY_MAX);
 const _: () = assert!(ID_AHEAD_MS < ID_WINDOW_MS_MIN);
 const _: () = assert!(ID_WINDOW_MS_MIN <= ID_WINDOW_MS && ID_WINDOW_MS <= ID_WINDOW_MS_MAX);
+const _: () = assert!(EVENTS_KEPT_MS_MIN <= EVENTS_KEPT_MS && EVENTS_KEPT_MS <= DURATION_MS_MAX);
 const _: () = assert!(EXPIRING_GRACE_MS <= EXPIRING_GRACE_MS_MAX);
 const _: () = assert!(HOLD_TTL_MS <= HOLD_TTL_MS_MAX && HOLD_TTL_MS_MAX <= DURATION_MS_MAX);
 const _: () =

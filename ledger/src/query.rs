@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::plan::{Level, Plan, TenantRecord};
-use crate::record::Columns;
+use crate::record::{Columns, LineageKey};
 use crate::unit::Unit;
 
 /// A plan as it was published.
@@ -89,6 +89,25 @@ pub struct UnknownUsage {
     pub since_ms: u64,
     /// Its receipt.
     pub receipt: Receipt,
+}
+
+/// What a subject used of a limit in an accounting epoch that has ended, over all its generations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EpochStatement {
+    /// The limit with its scope values.
+    pub lineage: Arc<LineageKey>,
+    /// Its unit.
+    pub unit: Unit,
+    /// Start of the accounting epoch, ms.
+    pub epoch_start_ms: u64,
+    /// The last generation that it has an account of.
+    pub generation: u64,
+    /// Spent and to shards, corrections taken off.
+    pub used: u64,
+    /// Held by reservations that were made in it and are still open: what they use will be added.
+    pub held: u64,
+    /// The sum of each column over the epoch's accounts that were used.
+    pub columns: Columns,
 }
 
 /// How many of everything the book holds.

@@ -1,13 +1,14 @@
 //! Everything the book stores, as plain rows: what a snapshot is made of.
 //!
 //! The order in a snapshot is: one header, then plans, tenants, calendars, lineages, closed accounts,
-//! reservations, tombstones, freezes, events; within a kind by slot, generation, name or sequence.
+//! reservations, tombstones, freezes, adjustments, statements, events; within a kind by slot, generation, name or sequence.
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::adjust::{AdjustmentRow, Operated};
 use crate::answer::{Extras, State, Tier};
-use crate::event::Event;
+use crate::event::{Event, Statement};
 use crate::ids::{
     ActorName, LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
 };
@@ -36,6 +37,10 @@ pub enum Record {
     Tombstone(u32, Tombstone),
     /// A freeze.
     Freeze(Freeze),
+    /// An adjustment that is remembered.
+    Adjustment(AdjustmentRow),
+    /// The statement of an archived account.
+    Statement(Arc<Statement>),
     /// An event that is still kept.
     Event(Arc<Event>),
 }
@@ -233,19 +238,23 @@ pub struct Lineage {
     /// Debt of earlier epochs that was repaid in the running one.
     pub earlier_repaid: u128,
     /// The running epoch's usage (spent + reserved + to shards − corrected) on its earlier accounts.
-    pub past_used: u128,
+    /// Negative only where more was corrected than was ever used.
+    pub past_used: i128,
     /// The running epoch's overdraft issued less repaid on its earlier accounts.
     pub past_debt: i128,
     /// Thresholds of the ladder crossed in the running epoch: 1 = alert, 2 = degrade.
     pub crossed: u8,
     /// Overdraft issued less repaid on accounts of any epoch that were archived.
     pub archived_debt: i128,
-    /// Usage of the running epoch on accounts that were archived.
-    pub archived_used: u128,
+    /// Usage of the running epoch on accounts that were archived. Negative where one of them holds the
+    /// correction of another's usage.
+    pub archived_used: i128,
     /// Legs on any of its accounts of reservations that are open or remembered.
     pub legs: u32,
     /// When it may be dropped, if nothing happens before, ms; `None`: not while it has legs.
     pub drop_at_ms: Option<u64>,
+    /// What operators have put on top of the rule; `None`: nothing, which is usual.
+    pub operated: Option<Box<Operated>>,
 }
 
 /// A closed account that reservations still refer to.

@@ -474,12 +474,13 @@ fn each_fault_of_the_rest_has_its_answer() {
         ("tenants: [a]", "tenants: must be a mapping from tenants to their records, is a list"),
         ("defaults: {tier: x}", "defaults.tier: is \"x\", which is not a tier of the plan"),
         ("id_window: 1s", "id_window: is 1000 ms; at least 10000 ms is needed"),
+        ("events_kept: 1s", "events_kept: is 1000 ms; at least 60000 ms is needed"),
         ("expiring_grace: 0", "expiring_grace: is 0 ms; at least 1 ms is needed"),
         ("tiers: {x: {limits: {T: 1}}}", "tiers.x.limits.T: is not a limit of the plan; did you mean \"t\"?"),
         ("currency: EUR", "currency: stands twice; first on line 2"),
         (
             "<<: {}",
-            "<<: is not a key that is known here; known are schema, currency, id_window, expiring_grace, routes, limits, tiers, tenants, defaults",
+            "<<: is not a key that is known here; known are schema, currency, id_window, expiring_grace, events_kept, routes, limits, tiers, tenants, defaults",
         ),
     ];
     for (rest, problem) in table {

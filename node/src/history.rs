@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use holdfast_ledger::event::{Event, EventKind, Statement};
+use holdfast_ledger::event::{Event, Statement};
 use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{BookSnapshot, Effect, Receipt};
+use holdfast_proto::events::encode_event;
 use holdfast_proto::v1;
 use prost::Message;
 
@@ -147,7 +148,7 @@ fn ended_record(receipt: &Receipt) -> HistoryRecord {
 }
 
 fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
-    let Statement { lineage, generation, epoch_start_ms, columns, at_ms } = statement;
+    let Statement { lineage, unit: _, generation, epoch_start_ms, columns, at_ms } = statement;
     let epoch = epoch_start_ms.map_or_else(|| "continuous".to_owned(), |start| start.to_string());
     let mut event = about(lineage);
     event.kind = STATEMENT.into();
@@ -172,64 +173,15 @@ fn about(lineage: &LineageKey) -> v1::HistoryEvent {
 }
 
 fn history_event(event: &Event) -> v1::HistoryEvent {
-    let mut wire = described(&event.kind);
-    wire.sequence = event.sequence;
-    wire
-}
-
-fn of_tenant(tenant: &impl ToString, user: Option<&impl ToString>) -> v1::HistoryEvent {
+    let v1::Event { sequence, kind, tenant, user, limit, text, .. } = encode_event(event);
     v1::HistoryEvent {
-        tenant: tenant.to_string(),
-        user: user.map(ToString::to_string).unwrap_or_default(),
-        ..Default::default()
+        sequence,
+        kind,
+        tenant: tenant.unwrap_or_default(),
+        user: user.unwrap_or_default(),
+        limit: limit.unwrap_or_default(),
+        text,
     }
-}
-
-/// Kind, subject and text; the number is the caller's.
-fn described(kind: &EventKind) -> v1::HistoryEvent {
-    let (event, kind, text) = match kind {
-        EventKind::Crossed { lineage, percent, tier, .. } => {
-            (about(lineage), "CROSSED", format!("{percent} % used: {tier:?} begins"))
-        }
-        EventKind::Indebted { lineage, reservation } => {
-            (about(lineage), "INDEBTED", format!("in debt since the settlement of {reservation}"))
-        }
-        EventKind::Repaid { lineage } => (about(lineage), "REPAID", "the debt is repaid".into()),
-        EventKind::Forgiven { lineage, amount } => {
-            (about(lineage), "FORGIVEN", format!("a debt of {amount} ended with its accounting epoch"))
-        }
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
-            let past = limit.as_ref().map_or_else(
-                || "the execution hard cap".to_owned(),
-                |limit| format!("the largest debt of {limit}"),
-            );
-            let mut event = of_tenant(tenant, user.as_ref());
-            event.limit = limit.as_ref().map(ToString::to_string).unwrap_or_default();
-            (
-                event,
-                "BREACHED",
-                format!("{reservation} on {route} went past {past} in {unit}; frozen: {frozen:?}"),
-            )
-        }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
-            (of_tenant(tenant, user.as_ref()), "UNFROZEN", format!("{route}, by {actor}: {reason}"))
-        }
-        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => (
-            of_tenant(tenant, user.as_ref()),
-            "UNKNOWN_RESOLVED",
-            format!("{reservation} on {route}, by {actor}: {reason}"),
-        ),
-        EventKind::Frozen { tenant, user, route, actor, reason } => {
-            (of_tenant(tenant, user.as_ref()), "FROZEN", format!("{route}, by {actor}: {reason}"))
-        }
-        EventKind::PlanPublished { generation, actor } => {
-            (v1::HistoryEvent::default(), "PLAN_PUBLISHED", format!("generation {generation}, by {actor}"))
-        }
-        EventKind::TenantSet { generation, tenant, actor } => {
-            (of_tenant(tenant, None::<&String>), "TENANT_SET", format!("generation {generation}, by {actor}"))
-        }
-    };
-    v1::HistoryEvent { kind: kind.into(), text, ..event }
 }
 
 /// A record as the `History` service gives it out.
@@ -252,6 +204,8 @@ pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use holdfast_ledger::event::EventKind;
 
     use super::*;
 

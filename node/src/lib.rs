@@ -5,6 +5,7 @@ mod audit;
 pub mod calendar;
 pub mod clock;
 pub mod config;
+pub mod events;
 pub mod history;
 pub mod http;
 pub mod limits;

@@ -103,6 +103,13 @@ pub const RUNTIME_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one member waits for another's answer to how it is.
 pub const MEMBER_STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Callers that may follow events at a time: dashboards, tools, a gateway each.
+pub const EVENT_STREAMS_MAX: usize = 256;
+
+/// Events in one message of the stream: the largest is about 4 KiB, most are 200 bytes.
+pub const EVENTS_PER_MESSAGE_MAX: usize = 256;
+
+const _: () = assert!(EVENTS_PER_MESSAGE_MAX * (4 << 10) < holdfast_proto::limits::MESSAGE_BYTES_MAX);
 const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);
 
 /// Most entries of one page of reservations with unknown usage: a receipt is some hundred bytes.

@@ -53,6 +53,7 @@ pub fn encode_answer(
         Answer::Published { .. }
         | Answer::Frozen { .. }
         | Answer::Unfrozen { .. }
+        | Answer::Adjusted(_)
         | Answer::Ticked { .. }
         | Answer::Rules { .. } => return Err(foreign_answer(answer, revision)),
     };
@@ -90,7 +91,7 @@ pub fn encode_unfrozen(answer: &Answer, revision: u64) -> Result<v1::UnfreezeRes
 }
 
 /// The book answered another kind of command: something was applied, so nothing may be called undone.
-fn foreign_answer(answer: &Answer, revision: u64) -> Failure {
+pub(crate) fn foreign_answer(answer: &Answer, revision: u64) -> Failure {
     let message = format!("the answer is of another kind of command: {answer:?}");
     Failure::new(ErrorReason::NodeFailed, message).at_revision(revision)
 }

@@ -180,6 +180,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         | Command::ResolveUnknown(_)
         | Command::Freeze(_)
         | Command::Unfreeze(_)
+        | Command::Adjust(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,
     })

@@ -8,9 +8,11 @@
 //!   refused, and what can only be a mistake: a missing field, a malformed name, an explicit 0.
 //! - Stored messages (`storage.proto`) and public ones are apart, but for the words they share.
 
+pub mod adjust;
 pub mod amounts;
 pub mod answers;
 pub mod commands;
+pub mod events;
 pub mod failure;
 pub mod field;
 pub mod limits;

@@ -10,7 +10,7 @@ use crate::limits::REASON_BYTES_MAX;
 use crate::v1;
 
 /// What an operator does needs a reason, in some sentences at most.
-fn read_reason(text: &str) -> Result<String, FieldError> {
+pub(crate) fn checked_reason(text: &str) -> Result<String, FieldError> {
     match text.len() {
         0 => Err(FieldError::missing("reason")),
         length if length > REASON_BYTES_MAX => {
@@ -32,7 +32,7 @@ macro_rules! freezing {
                     user: optional_name("user", wire.user.as_deref())?,
                     route: name("route", &wire.route)?,
                     actor: name("actor", &wire.actor)?,
-                    reason: read_reason(&wire.reason)?,
+                    reason: checked_reason(&wire.reason)?,
                 })
             }
         }
@@ -61,7 +61,7 @@ impl TryFrom<&v1::ResolveUnknownRequest> for ResolveUnknown {
             id: name("id", &wire.id)?,
             actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
             actor: name("actor", &wire.actor)?,
-            reason: read_reason(&wire.reason)?,
+            reason: checked_reason(&wire.reason)?,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What the book shows when it is asked: quota lines and audits.
 
-use holdfast_ledger::query::{AuditReport, QuotaLine, Violation};
+use holdfast_ledger::query::{AuditReport, EpochStatement, QuotaLine, Violation};
 use holdfast_ledger::unit::Unit;
 
 use crate::answers::encode_digest;
@@ -52,6 +52,22 @@ impl From<&QuotaLine> for v1::QuotaLine {
             route: route.as_ref().map(|name| name.as_str().to_owned()),
             model: model.as_ref().map(|name| name.as_str().to_owned()),
             region: region.as_ref().map(|name| name.as_str().to_owned()),
+        }
+    }
+}
+
+impl From<&EpochStatement> for v1::EpochStatement {
+    fn from(statement: &EpochStatement) -> Self {
+        let EpochStatement { lineage, unit, epoch_start_ms, generation, used, held, columns } = statement;
+        let columns = named_columns(columns).into_iter().filter(|(_, sum)| *sum != 0);
+        v1::EpochStatement {
+            subject: Some(lineage.as_ref().into()),
+            unit: unit.number(),
+            epoch_start_ms: *epoch_start_ms,
+            generation: *generation,
+            used: *used,
+            held: *held,
+            columns: columns.map(|(name, sum)| (name.to_owned(), sum.to_string())).collect(),
         }
     }
 }

@@ -58,6 +58,10 @@ reasons! {
     IdInFuture = "ID_IN_FUTURE",
     /// Another generation is in force.
     GenerationMismatch = "GENERATION_MISMATCH",
+    /// The accounting epoch is not the running one.
+    EpochClosed = "EPOCH_CLOSED",
+    /// Events from before the first one kept.
+    EventsGone = "EVENTS_GONE",
     /// A queue or a ceiling is full.
     Overloaded = "OVERLOADED",
     /// Another member leads.
@@ -98,9 +102,9 @@ impl ErrorReason {
             RejectedFrozen | RejectedNeverFits | RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => {
                 Code::ResourceExhausted
             }
-            Conflict | WrongState | WrongIdentity => Code::FailedPrecondition,
+            Conflict | WrongState | EpochClosed | WrongIdentity => Code::FailedPrecondition,
             NotFound => Code::NotFound,
-            IdTooOld | IdInFuture => Code::OutOfRange,
+            IdTooOld | IdInFuture | EventsGone => Code::OutOfRange,
             GenerationMismatch => Code::Aborted,
             NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown => {
                 Code::Unavailable
@@ -120,7 +124,7 @@ impl ErrorReason {
             | DroppedLate | TimedOut | OutcomeUnknown | NodeFailed => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | WrongIdentity | Unsupported => false,
+            | GenerationMismatch | EpochClosed | EventsGone | WrongIdentity | Unsupported => false,
         }
     }
 
@@ -131,8 +135,9 @@ impl ErrorReason {
             TimedOut | OutcomeUnknown | NodeFailed => false,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | Overloaded | NotLeader | NoLeader | NoQuorum | Unreachable
-            | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity | Unsupported => true,
+            | GenerationMismatch | EpochClosed | EventsGone | Overloaded | NotLeader | NoLeader
+            | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity
+            | Unsupported => true,
         }
     }
 
@@ -141,9 +146,10 @@ impl ErrorReason {
         match self {
             RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | Conflict
-            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | NotLeader | NoLeader
-            | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | TimedOut
-            | OutcomeUnknown | WrongIdentity | Unsupported | NodeFailed => false,
+            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | EpochClosed
+            | EventsGone | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds
+            | ShuttingDown | DroppedLate | TimedOut | OutcomeUnknown | WrongIdentity | Unsupported
+            | NodeFailed => false,
         }
     }
 
@@ -164,6 +170,10 @@ impl ErrorReason {
             IdTooOld => "The reservation id is not known and lies before the book's floor, which is given.",
             IdInFuture => "The reservation id lies further ahead of the book's clock than is allowed.",
             GenerationMismatch => "Another policy generation than the expected one is in force.",
+            EpochClosed => {
+                "The accounting epoch that is meant is not the running one; its accounts are final."
+            }
+            EventsGone => "Events from before the first one kept are asked for; its number is given.",
             Overloaded => "A queue or a configured ceiling, which is named, is full.",
             NotLeader => "Another member leads; its address is given if it is known.",
             NoLeader => "No member leads at the moment, as far as this one knows.",

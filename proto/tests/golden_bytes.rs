@@ -10,7 +10,8 @@ use holdfast_ledger::command::{
     ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
-use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
+use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use holdfast_proto::log::{decode_entry, encode_entry};
 
 const PLAN: &str = include_str!("../../scripts/plans/three-level.yaml");
@@ -102,7 +103,7 @@ fn correct() {
     let actual = Amounts::NONE.with(Unit::Tokens, 200);
     check(
         Command::Correct(Correct { id: ID, operation: "op-1".parse().unwrap(), actual }),
-        "08011a2362210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
+        "08011a236a210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
     );
 }
 
@@ -175,7 +176,7 @@ fn freeze() {
     };
     check(
         Command::Freeze(command),
-        "08011a2472220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+        "08011a247a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
     );
 }
 
@@ -189,7 +190,59 @@ fn resolve_unknown() {
     };
     check(
         Command::ResolveUnknown(command),
-        "08011a2f6a2d0a100123456789abcdef001122334455667712070a05080210c8011a036f7073220b6c6f6f6b656420696e746f",
+        "08011a2f722d0a100123456789abcdef001122334455667712070a05080210c8011a036f7073220b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn adjust() {
+    let id = |number: u128| AdjustmentId(0x0123_4567_89ab_cdef_0011_2233_4455_6600 + number);
+    let command = |number: u128, what| {
+        let lineage = LineageKey {
+            limit: "tokens".parse().unwrap(),
+            tenant: Some("acme".parse().unwrap()),
+            user: Some("u1".parse().unwrap()),
+            route: None,
+            model: Some("large".parse().unwrap()),
+            region: None,
+            lane: Lane::Enforced,
+        };
+        Command::Adjust(Box::new(Adjust {
+            id: id(number),
+            lineage: Arc::new(lineage),
+            epoch_start_ms: (number == 1).then_some(5),
+            what,
+            actor: "ops".parse().unwrap(),
+            reason: "why".into(),
+        }))
+    };
+    check(
+        command(1, Adjustment::Grant(7)),
+        "08011a3f623d0a100123456789abcdef001122334455660112190a06746f6b656e73120461636d651a0275312a056c617267651805220208072a036f70733203776879",
+    );
+    check(
+        command(2, Adjustment::Take(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660212190a06746f6b656e73120461636d651a0275312a056c61726765220210072a036f70733203776879",
+    );
+    check(
+        command(3, Adjustment::Charge(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660312190a06746f6b656e73120461636d651a0275312a056c61726765220218072a036f70733203776879",
+    );
+    check(
+        command(4, Adjustment::Correct(7)),
+        "08011a3d623b0a100123456789abcdef001122334455660412190a06746f6b656e73120461636d651a0275312a056c61726765220220072a036f70733203776879",
+    );
+    check(
+        command(5, Adjustment::SetUsed(0)),
+        "08011a3d623b0a100123456789abcdef001122334455660512190a06746f6b656e73120461636d651a0275312a056c61726765220228002a036f70733203776879",
+    );
+    check(
+        command(6, Adjustment::Boost { amount: 7, until_ms: 8 }),
+        "08011a41623f0a100123456789abcdef001122334455660612190a06746f6b656e73120461636d651a0275312a056c6172676522063204080710082a036f70733203776879",
+    );
+    check(
+        command(7, Adjustment::EndBoost { boost: id(6) }),
+        "08011a5762550a100123456789abcdef001122334455660712190a06746f6b656e73120461636d651a0275312a056c61726765221c3a1a30313444325046324442535151473034393236443235415347362a036f70733203776879",
     );
 }
 

@@ -3,10 +3,10 @@
 
 mod support;
 
-use holdfast_ledger::Command;
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{Freeze, PublishPlan, ResolveUnknown, SetTenant, Unfreeze};
 use holdfast_ledger::query::QuotaLine;
+use holdfast_ledger::{Adjust, Command};
 use holdfast_proto::answers::{
     Decided, DigestAt, Done, decode_batched_answer, encode_answer, encode_batched_answer,
 };
@@ -55,6 +55,9 @@ fn operators_commands() {
         let resolve = random.resolve_unknown();
         let wire = travel(&v1::ResolveUnknownRequest::from(&resolve));
         assert_eq!(ResolveUnknown::try_from(&wire), Ok(resolve), "seed {seed}");
+        let adjust = random.adjust();
+        let wire = travel(&v1::AdjustRequest::from(&adjust));
+        assert_eq!(Adjust::try_from(&wire), Ok(adjust), "seed {seed}");
     }
 }
 

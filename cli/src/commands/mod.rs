@@ -1,10 +1,12 @@
 //! One file a command.
 
+pub mod adjust;
 pub mod audit;
 pub mod bench;
 pub mod completion;
 pub mod correct;
 pub mod dev;
+pub mod events;
 pub mod get;
 pub mod history;
 pub mod member;
@@ -17,6 +19,7 @@ pub mod route;
 pub mod serve;
 pub mod settle;
 pub mod start;
+pub mod statements;
 pub mod status;
 pub mod tenant;
 pub mod unknown;
@@ -44,6 +47,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Unknown(command) => wait(unknown::run(settings, command)),
         Command::Route(command) => wait(route::run(settings, command)),
         Command::Quota(args) => wait(quota::run(settings, args)),
+        Command::Adjust(args) => wait(adjust::run(settings, args)),
+        Command::Events(args) => wait(events::run(settings, args)),
+        Command::Statements(args) => wait(statements::run(settings, args)),
         Command::Status(_) => wait(status::run(settings)),
         Command::Audit(_) => wait(audit::run(settings)),
         Command::Member(command) => wait(member::run(settings, command)),

@@ -6,8 +6,12 @@ pub mod node;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// How long anything may take before a test fails: elections on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The program, without what the environment of the tests may say.
 pub fn program() -> Command {
@@ -95,6 +99,27 @@ impl Dev {
     /// Runs the program against this cluster, with JSON as its output.
     pub fn ask(&self, args: &[&str]) -> Answer {
         self.ask_at(1, args)
+    }
+
+    /// Asks again until the document is as it should be; panics with `what` when that takes too long.
+    pub fn until(&self, what: &str, args: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let document = self.ask(args).document();
+            if is_so(&document) {
+                return document;
+            }
+            assert!(Instant::now() < give_up, "gave up waiting until {what}: {document}");
+        }
+    }
+
+    /// Runs the program against this cluster, with text as its output; gives that, of a run that succeeded.
+    pub fn ask_text(&self, args: &[&str]) -> String {
+        let endpoint = self.node(1, "client");
+        let output = program().args(["--endpoints", &endpoint]).args(args).stdin(Stdio::null()).output();
+        let answer = Answer::of(output.unwrap());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        answer.stdout
     }
 
     /// As [`Dev::ask`], knowing only one certain node.

@@ -6,6 +6,7 @@ use crate::command::Command;
 use crate::ids::{OperationId, ReservationId};
 use crate::limits::ID_AHEAD_MS;
 
+mod adjust;
 mod correct;
 mod freeze;
 mod publish_plan;
@@ -38,6 +39,7 @@ impl Book {
             Command::SetTenant(set) => self.apply_set_tenant(set),
             Command::Freeze(freeze) => self.apply_freeze(freeze),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
+            Command::Adjust(adjust) => self.apply_adjust(adjust),
             Command::Tick => Ok(self.apply_tick()),
             Command::RaiseRules { rules_version } => Ok(self.apply_raise_rules(*rules_version)),
         };
@@ -83,7 +85,11 @@ impl Book {
 
     /// The same as it will be at a time that is not before the book's.
     pub(crate) fn check_fresh_at(&self, id: ReservationId, now_ms: u64) -> Result<(), Refusal> {
-        let time_ms = id.time_ms();
+        self.check_fresh_time(id.time_ms(), now_ms)
+    }
+
+    /// The same of the time in an id of any kind.
+    fn check_fresh_time(&self, time_ms: u64, now_ms: u64) -> Result<(), Refusal> {
         let floor_ms = self.header.id_floor_ms.max(now_ms.saturating_sub(self.id_window_ms()));
         if time_ms < floor_ms {
             return Err(Refusal::IdTooOld { floor_ms });

@@ -6,16 +6,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
+use crate::book::adjustments::hash_adjustment;
+use crate::book::carried::check_carried;
 use crate::book::check::{check_equation, check_lineage};
 use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
+use crate::book::statements::hash_statement;
 use crate::book::table::AllRows;
 use crate::book::{Book, BookSnapshot, FreezeKey};
-use crate::event::Event;
-use crate::ids::{ReservationId, TenantId};
+use crate::event::{Event, Statement};
+use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
@@ -75,6 +79,8 @@ impl Book {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.derived.tally,
         }
@@ -135,6 +141,8 @@ impl BookSnapshot {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            adjustments: &self.adjustments,
+            statements: &self.statements,
             events: &self.events,
             tally: &self.tally,
         };
@@ -154,6 +162,8 @@ struct Everything<'a> {
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
+    statements: &'a VecDeque<Arc<Statement>>,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
 }
@@ -223,7 +233,7 @@ impl Everything<'_> {
                 findings.expect(ViolatedRule::Index, place, "its number of legs", (account.legs, said.legs));
                 // No command mints a shard yet.
                 findings.expect(ViolatedRule::C5, place, "to_shards", (account.columns.to_shards, 0));
-                add(&mut sums[row.unit as usize], &account.columns);
+                sums[row.unit as usize].add(&account.columns);
             }
         }
         for slot in closed.into_keys() {
@@ -242,8 +252,11 @@ impl Everything<'_> {
         let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
         let events = self.events.iter().map(|event| hash_event(event));
-        let small =
-            plans.chain(tenants).chain(calendars).chain(freezes).chain(events).fold(0, u128::wrapping_add);
+        let adjustments = self.adjustments.values().map(hash_adjustment);
+        let statements = self.statements.iter().map(|statement| hash_statement(statement));
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(adjustments).chain(statements);
+        let small = small.chain(events);
+        let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
             self.closed.sum_in_full(),
@@ -257,7 +270,7 @@ impl Everything<'_> {
     }
 }
 
-/// The sums that a lineage keeps over its accounts, and C9 where the predecessor is still there.
+/// The sums that a lineage keeps over its accounts, and C9 over those that are still there.
 fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let place = || row.key.to_string();
     let debt_of = |accounts: &mut dyn Iterator<Item = &Account>| -> i128 {
@@ -266,7 +279,7 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let all = row.archived_debt + debt_of(&mut earlier.iter().copied()) + row.current.columns.debt();
     findings.expect(ViolatedRule::Index, place, "its debt", (row.debt as i128, all));
     let of_epoch = || earlier.iter().copied().filter(|account| row.is_of_epoch(account.number));
-    let used: u128 = of_epoch().map(|account| account.columns.used()).sum();
+    let used: i128 = of_epoch().map(|account| account.columns.used()).sum();
     findings.expect(
         ViolatedRule::C7,
         place,
@@ -276,34 +289,7 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
     let legs: u32 = earlier.iter().map(|account| account.legs).sum::<u32>() + row.current.legs;
     findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
     let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();
-    for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
-        // What moved in later was carried forward too.
-        let carried = pair[0].columns.carried_forward;
-        if pair[1].columns.opening > carried {
-            findings.add(Some(Violation {
-                rule: ViolatedRule::C9,
-                place: format!("{} account {}", row.key, pair[1].number),
-                detail: format!("it opened with {}, carried to it were {carried}", pair[1].columns.opening),
-            }));
-        }
+    for violation in check_carried(row, &line) {
+        findings.add(Some(violation));
     }
-}
-
-fn add(sum: &mut Columns, columns: &Columns) {
-    sum.opening += columns.opening;
-    sum.refilled += columns.refilled;
-    sum.granted += columns.granted;
-    sum.corrected += columns.corrected;
-    sum.shards_back += columns.shards_back;
-    sum.moved_in += columns.moved_in;
-    sum.rule_raise += columns.rule_raise;
-    sum.forgiven += columns.forgiven;
-    sum.overdraft_issued += columns.overdraft_issued;
-    sum.available += columns.available;
-    sum.reserved += columns.reserved;
-    sum.spent += columns.spent;
-    sum.to_shards += columns.to_shards;
-    sum.carried_forward += columns.carried_forward;
-    sum.forfeited += columns.forfeited;
-    sum.overdraft_repaid += columns.overdraft_repaid;
 }

@@ -1,7 +1,7 @@
 //! The account equation, checked on every account that a command touched, after every command, in every build.
 
 use crate::book::Book;
-use crate::plan::Rule;
+use crate::book::lineage::operated::Bucket;
 use crate::query::{ViolatedRule, Violation};
 use crate::record::{Columns, Lineage};
 
@@ -183,12 +183,12 @@ fn check_terms(row: &Lineage) -> Option<Violation> {
         let detail = format!("debt {} and available {available}", row.debt);
         return found(ViolatedRule::C6, detail);
     }
-    match &row.rule {
-        Some(Rule::Bucket { burst, .. }) if available > u128::from(*burst) => {
+    match row.bucket() {
+        Some(Bucket { burst, .. }) if available > u128::from(burst) => {
             found(ViolatedRule::C8, format!("available {available} is over the burst {burst}"))
         }
-        Some(Rule::Bucket { .. }) => None,
-        _ => match row.target().unwrap_or(0) {
+        Some(_) => None,
+        None => match row.target().unwrap_or(0) {
             target if target == available => None,
             target => {
                 let (used, debt) = (row.used(), row.epoch_debt());

@@ -16,7 +16,7 @@ use crate::book::reservation::Kept;
 use crate::book::table::Table;
 use crate::book::timers::Timers;
 use crate::event::Effect;
-use crate::ids::{ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{AdjustmentId, ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::record::{ClosedAccount, Lineage, LineageKey, Tombstone};
 
 /// What stands under a reservation id.
@@ -107,6 +107,8 @@ pub(crate) struct Derived {
     pub(crate) reservation_timers: Timers,
     pub(crate) tombstone_timers: Timers,
     pub(crate) lineage_timers: Timers,
+    /// (when it may be forgotten, id) of remembered adjustments.
+    pub(crate) adjustments_due: BTreeSet<(u64, AdjustmentId)>,
     /// (since when, id) of reservations with unknown usage.
     pub(crate) unknown: BTreeSet<(u64, ReservationId)>,
     pub(crate) paths: Paths,

@@ -6,12 +6,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::answer::Tier;
 use crate::book::Book;
+use crate::book::adjustments::write_receipt;
 use crate::book::bytes::RowBytes;
 use crate::book::judge::{ratio, tier_of};
 use crate::book::lineage::write_key;
 use crate::event::{Effect, Event, EventKind};
 use crate::ids::{ActorName, RouteName, TenantId, UserId};
-use crate::limits::EVENTS_KEPT_MAX;
+use crate::limits::{EVENTS_KEPT_MAX, EVENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Level;
 
 /// Bits of [`crate::record::Lineage::crossed`].
@@ -31,10 +32,42 @@ impl Book {
         self.events.push_back(Arc::clone(&event));
         self.derived.effects.push(Effect::Event(event));
         while self.events.len() > EVENTS_KEPT_MAX {
-            if let Some(oldest) = self.events.pop_front() {
-                self.small_sum = self.small_sum.wrapping_sub(hash_event(&oldest));
-            }
+            self.forget_oldest_event();
         }
+    }
+
+    fn forget_oldest_event(&mut self) {
+        if let Some(oldest) = self.events.pop_front() {
+            self.small_sum = self.small_sum.wrapping_sub(hash_event(&oldest));
+        }
+    }
+
+    /// Forgets events that have been kept for as long as the plan says.
+    pub(crate) fn forget_events(&mut self, now_ms: u64) {
+        let kept_ms = self.plan().map_or(EVENTS_KEPT_MS, |plan| plan.plan.events_kept_ms);
+        for _ in 0..TIMERS_PER_ENTRY_MAX {
+            let due = self.events.front().is_some_and(|event| event.at_ms.saturating_add(kept_ms) <= now_ms);
+            if !due {
+                return;
+            }
+            self.forget_oldest_event();
+        }
+    }
+
+    /// The number of the first event that is kept; of the next one, if none is.
+    pub fn first_event(&self) -> u64 {
+        self.events.front().map_or(self.header.event_sequence + 1, |event| event.sequence)
+    }
+
+    /// The number of the last event there was; 0: none yet.
+    pub fn last_event(&self) -> u64 {
+        self.header.event_sequence
+    }
+
+    /// The events that are kept from a number on, in order. Their numbers are dense.
+    pub fn events_from(&self, sequence: u64) -> impl Iterator<Item = &Arc<Event>> {
+        let passed = usize::try_from(sequence.saturating_sub(self.first_event())).unwrap_or(usize::MAX);
+        self.events.range(passed.min(self.events.len())..)
     }
 
     /// Announces the thresholds that a lineage has reached, each once per epoch.
@@ -89,7 +122,7 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
         EventKind::Indebted { lineage, reservation } => {
             out.put_u8(2);
             write_key(lineage, out);
-            out.put_u128(reservation.0);
+            out.put_u128(reservation.map_or(0, |reservation| reservation.0));
         }
         EventKind::Repaid { lineage } => {
             out.put_u8(3);
@@ -115,13 +148,17 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
         }
         EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => {
-            out.put_u8(9);
+            out.put_u8(10);
             out.put_u128(reservation.0);
             write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
         }
         EventKind::Frozen { tenant, user, route, actor, reason } => {
-            out.put_u8(10);
+            out.put_u8(11);
             write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+        }
+        EventKind::Adjusted(receipt) => {
+            out.put_u8(9);
+            write_receipt(receipt, out);
         }
         EventKind::PlanPublished { generation, actor } => {
             out.put_u8(7);

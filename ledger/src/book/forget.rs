@@ -31,13 +31,12 @@ impl Book {
     }
 
     /// The id window has grown since the reservation ended, so that the floor has not passed its id yet.
-    fn remember_longer_ms(&self, id_time_ms: u64) -> u64 {
+    pub(crate) fn remember_longer_ms(&self, id_time_ms: u64) -> u64 {
         let due_ms = id_time_ms.saturating_add(self.id_window_ms()).saturating_add(ID_AHEAD_MS);
         due_ms.max(self.header.clock_ms.saturating_add(1))
     }
 
     fn forget_leg(&mut self, leg: &Leg) {
-        let now_ms = self.header.clock_ms;
         let row = self.lineages.get_mut(leg.lineage);
         row.legs -= 1;
         let last = row.legs == 0;
@@ -47,11 +46,20 @@ impl Book {
             self.forget_closed_leg(leg);
         }
         if last {
-            let row = self.lineages.get_mut(leg.lineage);
-            let at_ms = drop_time_ms(row, now_ms);
-            row.drop_at_ms = Some(at_ms);
-            self.derived.lineage_timers.schedule(at_ms, leg.lineage);
+            self.schedule_drop(leg.lineage);
         }
+    }
+
+    /// Looks at a lineage again, once it may be as a never seen one, unless it has legs.
+    pub(crate) fn schedule_drop(&mut self, slot: u32) {
+        let now_ms = self.header.clock_ms;
+        let row = self.lineages.get_mut(slot);
+        if row.legs > 0 {
+            return;
+        }
+        let at_ms = drop_time_ms(row, now_ms);
+        row.drop_at_ms = Some(at_ms);
+        self.derived.lineage_timers.schedule(at_ms, slot);
     }
 
     /// Archives the closed account if this was the last leg on it.
@@ -118,7 +126,7 @@ impl Book {
     /// Whether nobody could tell a lineage from one that was never seen.
     fn is_as_new(&self, slot: u32) -> Result<bool, Uncovered> {
         let row = self.lineages.get(slot);
-        if row.debt > 0 || row.legs > 0 {
+        if row.debt > 0 || row.legs > 0 || row.operated.is_some() {
             return Ok(false);
         }
         if row.rule.is_none() {

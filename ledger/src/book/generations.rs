@@ -121,7 +121,7 @@ pub(crate) fn kind_of(limit: &Limit) -> LimitKind {
 }
 
 /// Whether a limit is keyed by just the values that a lineage has. "No model" and "no region" are values too.
-fn fits(limit: &Limit, key: &LineageKey) -> bool {
+pub(crate) fn fits(limit: &Limit, key: &LineageKey) -> bool {
     let scope = limit.scope;
     key.tenant.is_some() == (scope.level >= Level::Tenant)
         && key.user.is_some() == (scope.level == Level::User)

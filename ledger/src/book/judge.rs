@@ -2,6 +2,7 @@
 
 use crate::answer::{Reason, Rejection, Tier};
 use crate::book::calendars::Calendars;
+use crate::book::lineage::Sink;
 use crate::book::lineage::roll::carried_after;
 use crate::ids::LimitId;
 use crate::limits::SLOT_RETRY_MS;
@@ -127,12 +128,16 @@ fn judge_one(ask: &Ask<'_>, now_ms: u64, calendars: &Calendars) -> Result<Tier, 
 
 /// The most that a limit can ever give at once.
 fn most_ever(lineage: &Lineage) -> u128 {
-    match &lineage.rule {
-        Some(Rule::Bucket { burst, .. }) => u128::from(*burst),
-        Some(Rule::Period { limit, carry_over, .. }) => u128::from(*limit) + u128::from(*carry_over),
-        Some(Rule::Concurrency { limit }) => u128::from(*limit),
-        Some(Rule::Unlimited { .. }) | None => u128::MAX,
+    if let Some(bucket) = lineage.bucket() {
+        return u128::from(bucket.burst);
     }
+    let Some(limit) = lineage.limit() else { return u128::MAX };
+    let carry_over = match lineage.rule {
+        Some(Rule::Period { carry_over, .. }) => u128::from(carry_over),
+        _ => 0,
+    };
+    // What operators granted counts as long as its epoch runs.
+    (limit + carry_over).max(lineage.allowance().unwrap_or(0))
 }
 
 /// When the limit resets, and the first instant at which the amount fits if nothing else happens.
@@ -150,29 +155,50 @@ fn times(lineage: &Lineage, amount: u128, now_ms: u64, calendars: &Calendars) ->
 
 /// When a bucket, replayed to now, holds an amount, its debt repaid first. `None`: never.
 pub(crate) fn accrued_at(lineage: &Lineage, wanted: u128, now_ms: u64) -> Option<u64> {
-    let Some(Rule::Bucket { amount, per_ms, .. }) = lineage.rule else { return None };
+    let bucket = lineage.bucket().filter(|bucket| wanted <= u128::from(bucket.burst))?;
     let missing = (lineage.debt + wanted).saturating_sub(lineage.current.columns.available);
     if missing == 0 {
         return Some(now_ms);
     }
-    if amount == 0 {
-        return None;
+    let parts = missing.checked_mul(u128::from(bucket.per_ms));
+    let parts = parts.map(|parts| parts.saturating_sub(u128::from(lineage.refill_remainder)));
+    let wait_ms = parts.filter(|_| bucket.amount > 0).map(|parts| parts.div_ceil(bucket.amount.into()));
+    let at_ms = wait_ms.and_then(|wait_ms| now_ms.checked_add(u64::try_from(wait_ms).ok()?));
+    // A boost that ends before makes it slower from then on, and may leave less room.
+    let ended = lineage.next_boost_end_ms().filter(|end_ms| at_ms.is_none_or(|at_ms| *end_ms <= at_ms));
+    match ended {
+        None => at_ms,
+        Some(end_ms) => accrued_at(&passed(lineage, end_ms, &Calendars::default())?, wanted, end_ms),
     }
-    let parts = missing.checked_mul(u128::from(per_ms))?.saturating_sub(u128::from(lineage.refill_remainder));
-    let wait_ms = u64::try_from(parts.div_ceil(u128::from(amount))).ok()?;
-    now_ms.checked_add(wait_ms)
+}
+
+/// A lineage as it will be at an instant if nothing happens before; `None`: past the bounds that are known.
+fn passed(lineage: &Lineage, at_ms: u64, calendars: &Calendars) -> Option<Lineage> {
+    let mut passed = lineage.clone();
+    passed.advance(at_ms, calendars, &mut Sink::default()).ok()?;
+    Some(passed)
 }
 
 /// When a period limit, idle from now on, holds an amount: the end of the epoch before the one that can give
 /// it. `None`: never, or past the bounds that are known.
 fn fits_at(lineage: &Lineage, amount: u128, calendars: &Calendars) -> Option<u64> {
-    let Some(Rule::Period { limit, calendar, carry_over, carry_debt }) = &lineage.rule else { return None };
-    let (limit, carry_over) = (u128::from(*limit), u128::from(*carry_over));
+    let Some(Rule::Period { calendar, carry_over, carry_debt, .. }) = &lineage.rule else { return None };
+    let (limit, carry_over) = (lineage.limit()?, u128::from(*carry_over));
     let end_ms = lineage.epoch_end_ms?;
     let debt = if *carry_debt { lineage.debt } else { 0 };
     let available = lineage.current.columns.available;
-    let rolls = rolls_until(debt, available, limit, carry_over, amount)?;
-    calendars.later_end_ms(calendar, end_ms, rolls - 1)
+    let rolls = rolls_until(debt, available, limit, carry_over, amount);
+    let at_ms = rolls.and_then(|rolls| calendars.later_end_ms(calendar, end_ms, rolls - 1));
+    let Some(boost_end_ms) = lineage.next_boost_end_ms().filter(|end| at_ms.is_none_or(|at| *end <= at))
+    else {
+        return at_ms;
+    };
+    // From the end of a boost on epochs give less.
+    let later = passed(lineage, boost_end_ms, calendars)?;
+    if later.debt == 0 && amount <= later.current.columns.available {
+        return Some(boost_end_ms);
+    }
+    fits_at(&later, amount, calendars)
 }
 
 /// How many idle rolls until `amount` is available, at least 1; `None`: it never is.
@@ -195,12 +221,15 @@ fn rolls_until(debt: u128, available: u128, limit: u128, carry_over: u128, amoun
 /// The ratio of the ladder, as a fraction; `None`: unlimited, withdrawn, or a limit of 0.
 pub(crate) fn ratio(lineage: &Lineage, extra: u64) -> Option<(u128, u128)> {
     let extra = u128::from(extra);
-    let fraction = match &lineage.rule {
-        Some(Rule::Bucket { burst, .. }) => {
-            let burst = u128::from(*burst);
+    let fraction = match lineage.bucket() {
+        Some(bucket) => {
+            let burst = u128::from(bucket.burst);
             (burst.saturating_sub(lineage.current.columns.available) + lineage.debt + extra, burst)
         }
-        _ => (lineage.used() + extra + lineage.earlier_repaid, lineage.allowance()?),
+        None => {
+            let used = u128::try_from(lineage.used()).unwrap_or(0);
+            (used + extra + lineage.earlier_repaid, lineage.allowance()?)
+        }
     };
     (fraction.1 > 0).then_some(fraction)
 }

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
 use crate::answer::Answer;
 use crate::command::{Command, EntryHeader};
-use crate::event::{Effect, Event};
-use crate::ids::{RouteName, TenantId, UserId};
+use crate::event::{Effect, Event, Statement};
+use crate::ids::{AdjustmentId, RouteName, TenantId, UserId};
 use crate::limits::ID_WINDOW_MS;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
 
+mod adjustments;
 mod audit;
 mod bytes;
 mod calendars;
+mod carried;
 mod check;
 mod derived;
 mod events;
@@ -23,7 +26,7 @@ mod generations;
 mod hash;
 mod judge;
 mod keys;
-mod lineage;
+pub(crate) mod lineage;
 mod paths;
 mod query;
 mod quota;
@@ -34,6 +37,7 @@ mod retained;
 mod slots;
 mod small;
 mod snapshot;
+mod statements;
 mod table;
 mod timer_work;
 mod timers;
@@ -48,7 +52,7 @@ pub use snapshot::BookSnapshot;
 
 pub(crate) use calendars::Uncovered;
 pub(crate) use derived::Found;
-pub(crate) use generations::find_limit;
+pub(crate) use generations::{find_limit, fits};
 pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
@@ -69,8 +73,12 @@ pub struct Book {
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    /// Adjustments that are remembered.
+    pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
-    /// The digest's part of plans, tenants, calendars, freezes and events.
+    /// Statements of archived accounts, in the order of their archiving.
+    pub(crate) statements: VecDeque<Arc<Statement>>,
+    /// The digest's part of plans, tenants, calendars, freezes, adjustments, statements and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -86,7 +94,9 @@ impl Default for Book {
             reservations: table::Table::default(),
             tombstones: table::Table::default(),
             freezes: Arc::default(),
+            adjustments: Arc::default(),
             events: VecDeque::new(),
+            statements: VecDeque::new(),
             small_sum: 0,
             derived: derived::Derived::default(),
         }

@@ -55,7 +55,7 @@ impl Book {
     }
 
     /// The lineages of a limit for a subject. Where route, model or region make more than one: those in the book, in order.
-    fn keys_of(&self, limit: &Limit, base: LineageKey) -> Vec<Arc<LineageKey>> {
+    pub(crate) fn keys_of(&self, limit: &Limit, base: LineageKey) -> Vec<Arc<LineageKey>> {
         if !(limit.scope.route || limit.scope.model || limit.scope.region) {
             return vec![Arc::new(base)];
         }
@@ -69,16 +69,8 @@ impl Book {
 
     fn quota_line(&self, lineage: &Lineage, held_before: u128, now_ms: u64) -> QuotaLine {
         let key = &lineage.key;
-        let held = lineage.held() + held_before;
         let available = lineage.current.columns.available;
-        let (used, limit_amount) = match (&lineage.rule, lineage.kind) {
-            (Some(Rule::Bucket { burst, .. }), _) => {
-                let burst = u128::from(*burst);
-                (burst.saturating_sub(available).saturating_sub(held), Some(burst))
-            }
-            (_, LimitKind::Concurrency) => (0, lineage.allowance()),
-            _ => (lineage.used().saturating_sub(held), lineage.allowance()),
-        };
+        let (used, held, limit_amount) = lineage.figures(held_before);
         QuotaLine {
             limit: key.limit.clone(),
             level: key.level(),
@@ -107,6 +99,22 @@ impl Book {
             key.tenant.as_ref() == Some(tenant) && (user.is_none() || *user == key.user)
         };
         self.freezes.keys().any(|(tenant, user, _)| on_subject(tenant, user))
+    }
+}
+
+impl Lineage {
+    /// Used and held in the running epoch, and what the limit gives; `None`: unlimited.
+    pub(crate) fn figures(&self, held_before: u128) -> (u128, u128, Option<u128>) {
+        let held = self.held() + held_before;
+        if let Some(bucket) = self.bucket() {
+            let burst = u128::from(bucket.burst);
+            let missing = burst.saturating_sub(self.current.columns.available).saturating_sub(held);
+            return (missing, held, Some(burst));
+        }
+        match self.kind {
+            LimitKind::Concurrency => (0, held, self.allowance()),
+            _ => (u128::try_from(self.settled_usage(held_before)).unwrap_or(0), held, self.allowance()),
+        }
     }
 }
 

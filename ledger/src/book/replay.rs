@@ -17,6 +17,7 @@ impl Lineage {
         self.seen_generation != generation
             || self.epoch_end_ms.is_some_and(|end| end <= now_ms && self.rule.is_some())
             || (self.replayed_ms < now_ms && matches!(self.rule, Some(Rule::Bucket { .. })))
+            || self.next_boost_end_ms().is_some_and(|end| end <= now_ms)
     }
 
     /// Brings the lineage to now. On an error it is left half way: replay a copy where that matters.

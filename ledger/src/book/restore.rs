@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::adjust::AdjustmentRow;
 use crate::answer::Hold;
 use crate::book::events::hash_event;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
@@ -53,6 +54,11 @@ impl Restoring {
             Record::Reservation(slot, row) => self.add_reservation(slot, row),
             Record::Tombstone(slot, row) => self.add_tombstone(slot, row),
             Record::Freeze(freeze) => self.add_freeze(freeze),
+            Record::Adjustment(row) => self.add_adjustment(row),
+            Record::Statement(statement) => {
+                self.book.keep_statement(statement);
+                Ok(())
+            }
             Record::Event(event) => {
                 self.sum(hash_event(&event));
                 self.book.events.push_back(event);
@@ -207,6 +213,14 @@ impl Restoring {
         match Arc::make_mut(&mut self.book.freezes).insert(key, freeze) {
             Some(_) => Err(RestoreError::Duplicate(what)),
             None => Ok(()),
+        }
+    }
+
+    fn add_adjustment(&mut self, row: AdjustmentRow) -> Result<(), RestoreError> {
+        let id = row.receipt.command.id;
+        match self.book.keep_adjustment(row) {
+            true => Ok(()),
+            false => Err(RestoreError::Duplicate(format!("adjustment {id}"))),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::event::{Effect, Event};
 use crate::limits::{ID_AHEAD_MS, ID_WINDOW_MS_MIN, PLANS_KEPT_MIN};
 
 /// Ended reservations that are remembered and events that are kept, oldest first. Statements are not among
-/// them: the book keeps none.
+/// them: they do not say which revision archived them.
 #[derive(Debug)]
 pub struct Retained<'a> {
     /// Every reservation that ended and every event from this revision on is here.

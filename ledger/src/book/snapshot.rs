@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::adjust::AdjustmentRow;
 use crate::book::derived::Tally;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::table::TableSnapshot;
 use crate::book::{Book, FreezeKey};
-use crate::event::Event;
-use crate::ids::TenantId;
+use crate::event::{Event, Statement};
+use crate::ids::{AdjustmentId, TenantId};
 use crate::plan::Calendar;
 use crate::query::TenantVersion;
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, Tombstone};
@@ -26,7 +27,9 @@ pub struct BookSnapshot {
     pub(super) reservations: TableSnapshot<Kept>,
     pub(super) tombstones: TableSnapshot<Tombstone>,
     pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(super) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(super) events: VecDeque<Arc<Event>>,
+    pub(super) statements: VecDeque<Arc<Statement>>,
     pub(super) tally: Tally,
 }
 
@@ -45,7 +48,9 @@ impl Book {
             reservations: self.reservations.snapshot(),
             tombstones: self.tombstones.snapshot(),
             freezes: Arc::clone(&self.freezes),
+            adjustments: Arc::clone(&self.adjustments),
             events: self.events.clone(),
+            statements: self.statements.clone(),
             tally: self.derived.tally.clone(),
         };
         snapshot.header.digest = self.digest();
@@ -62,7 +67,8 @@ impl BookSnapshot {
 
     /// Records besides the header.
     fn count(&self) -> u64 {
-        let small = self.plans.len() + self.calendars.len() + self.freezes.len() + self.events.len();
+        let small = self.plans.len() + self.calendars.len() + self.freezes.len();
+        let small = small + self.adjustments.len() + self.events.len() + self.statements.len();
         let versions: usize = self.tenants.values().map(Vec::len).sum();
         let rows = self.lineages.len() + self.closed.len() + self.reservations.len() + self.tombstones.len();
         (small + versions + rows) as u64
@@ -81,6 +87,8 @@ impl BookSnapshot {
             self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.record()));
         let tombstones = self.tombstones.iter().map(|(slot, row)| Record::Tombstone(slot, *row));
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
+        let adjustments = self.adjustments.values().map(|row| Record::Adjustment(row.clone()));
+        let statements = self.statements.iter().map(|statement| Record::Statement(Arc::clone(statement)));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));
         std::iter::once(Record::Header(self.header.clone()))
             .chain(plans)
@@ -91,6 +99,8 @@ impl BookSnapshot {
             .chain(reservations)
             .chain(tombstones)
             .chain(freezes)
+            .chain(adjustments)
+            .chain(statements)
             .chain(events)
     }
 }

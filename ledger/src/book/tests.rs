@@ -194,6 +194,58 @@ fn c9_an_opening_that_nobody_carried_forward() {
     assert!(rules.contains(&ViolatedRule::C9), "{rules:?}");
 }
 
+/// A second generation within the epoch, with a hold on the first one's account.
+fn two_generations() -> Book {
+    let mut book = book();
+    let lower = PLAN.replace("limit: 100", "limit: 90");
+    let publish = Command::PublishPlan(PublishPlan {
+        expected_generation: None,
+        document: lower.as_str().into(),
+        plan: Arc::new(Plan::parse(&lower).unwrap()),
+        actor: "test".parse().unwrap(),
+    });
+    entry(&mut book, NOW_MS, publish);
+    entry(&mut book, NOW_MS, reserve(2, 1));
+    assert!(book.audit().ok, "{:#?}", book.audit().violations);
+    book
+}
+
+fn violated(book: &Book) -> Vec<ViolatedRule> {
+    book.audit().violations.into_iter().map(|violation| violation.rule).collect()
+}
+
+#[test]
+fn c9_units_that_moved_in_from_nowhere() {
+    let mut book = two_generations();
+    let slot = slot(&book, "total");
+    let columns = &mut book.lineages.get_mut(slot).current.columns;
+    columns.moved_in += 1;
+    columns.forfeited += 1;
+    assert!(violated(&book).contains(&ViolatedRule::C9));
+}
+
+#[test]
+fn c9_units_that_were_carried_to_nobody() {
+    let mut book = two_generations();
+    let (closed, _) = book.closed.iter().next().unwrap();
+    let columns = &mut book.closed.get_mut(closed).account.columns;
+    let most = columns.forfeited.min(1);
+    assert_eq!(most, 1, "something was forfeited at the change");
+    columns.forfeited -= 1;
+    columns.carried_forward += 1;
+    assert!(violated(&book).contains(&ViolatedRule::C9));
+}
+
+#[test]
+fn c9_a_closed_account_that_holds_on_to_something() {
+    let mut book = two_generations();
+    let (closed, _) = book.closed.iter().next().unwrap();
+    let columns = &mut book.closed.get_mut(closed).account.columns;
+    columns.forfeited -= 1;
+    columns.available += 1;
+    assert!(violated(&book).contains(&ViolatedRule::C9));
+}
+
 #[test]
 fn the_digest_notices_a_row_that_was_not_written_by_a_command() {
     let mut book = book();

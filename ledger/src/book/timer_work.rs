@@ -15,7 +15,7 @@ use crate::unit::Amounts;
 const STALE_LOOK_MAX: usize = 10_000;
 
 impl Book {
-    /// Serves due timers, in the order of (due time, reservation id), then tombstones, then lineages.
+    /// Serves due timers, in the order of (due time, reservation id), then tombstones, adjustments, lineages.
     pub(crate) fn do_timer_work(&mut self) {
         self.derived.work = TimerWork::default();
         let now_ms = self.header.clock_ms;
@@ -41,6 +41,9 @@ impl Book {
             self.assert_touched();
         }
         self.forget_tombstones(now_ms);
+        self.forget_adjustments(now_ms);
+        self.forget_events(now_ms);
+        self.forget_statements(now_ms);
         self.drop_due_lineages(now_ms, DROPS_PER_ENTRY_MAX);
         self.assert_touched();
     }
@@ -158,6 +161,7 @@ impl Book {
                 self.reservations.find(slot).and_then(|row| row.due_ms()) == Some(due_ms)
             }),
             derived.tombstone_timers.next_live_ms(STALE_LOOK_MAX, |_, _| true),
+            derived.adjustments_due.first().map(|(due_ms, _)| *due_ms),
             derived.lineage_timers.next_live_ms(STALE_LOOK_MAX, |slot, due_ms| {
                 self.lineages.find(slot).and_then(|row| row.drop_at_ms) == Some(due_ms)
             }),

@@ -47,8 +47,10 @@ impl Book {
         }
         if !self.derived.sink.statements.is_empty() {
             let statements = std::mem::take(&mut self.derived.sink.statements);
-            let effects = statements.into_iter().map(|statement| Effect::Statement(Arc::new(statement)));
-            self.derived.effects.extend(effects);
+            for statement in statements.into_iter().map(Arc::new) {
+                self.derived.effects.push(Effect::Statement(Arc::clone(&statement)));
+                self.keep_statement(statement);
+            }
         }
         if !self.derived.sink.events.is_empty() {
             for kind in std::mem::take(&mut self.derived.sink.events) {
@@ -59,7 +61,7 @@ impl Book {
 
     /// What open reservations of the running epoch hold on earlier accounts of a lineage.
     pub(crate) fn held_before(&self, slot: u32, lineage: &Lineage) -> u128 {
-        if lineage.past_used == lineage.archived_used {
+        if lineage.legs == lineage.current.legs {
             return 0;
         }
         (lineage.epoch_first..lineage.current.number)
@@ -140,7 +142,7 @@ impl Book {
             let row = self.lineages.get_mut(leg.lineage);
             row.correct_current(before, actual, id, &mut self.derived.sink);
         } else {
-            let closed = self.closed_of(leg, id);
+            let closed = self.closed_slot_of(leg, id);
             self.note_closed(closed);
             let row = self.lineages.get_mut(leg.lineage);
             let account = &mut self.closed.get_mut(closed).account;
@@ -151,7 +153,7 @@ impl Book {
     }
 
     fn end_closed_leg(&mut self, leg: &Leg, spent: u64, id: ReservationId) -> u128 {
-        let closed = self.closed_of(leg, id);
+        let closed = self.closed_slot_of(leg, id);
         self.note_closed(closed);
         let row = self.lineages.get_mut(leg.lineage);
         let account = &mut self.closed.get_mut(closed).account;
@@ -160,7 +162,7 @@ impl Book {
     }
 
     /// The slot of the closed account that a leg is on.
-    fn closed_of(&self, leg: &Leg, id: ReservationId) -> u32 {
+    fn closed_slot_of(&self, leg: &Leg, id: ReservationId) -> u32 {
         match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
             Some(closed) => closed,
             None => panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account),

@@ -63,6 +63,7 @@ impl Plan {
         put(&mut whole, "currency", self.currency.as_ref());
         put(&mut whole, "id_window", Some(format!("{} ms", self.id_window_ms)));
         put(&mut whole, "expiring_grace", Some(format!("{} ms", self.expiring_grace_ms)));
+        put(&mut whole, "events_kept", Some(format!("{} ms", self.events_kept_ms)));
         put(&mut whole, "defaults.tier", self.default_tier.as_ref());
         let order: Vec<_> = self.routes.iter().map(|route| route.name.as_str()).collect();
         put(&mut whole, "routes", Some(order.join(", ")));

@@ -46,4 +46,6 @@ pub struct Plan {
     pub id_window_ms: u64,
     /// How long EXPIRING lasts, ms.
     pub expiring_grace_ms: u64,
+    /// How long the book keeps an event, ms.
+    pub events_kept_ms: u64,
 }

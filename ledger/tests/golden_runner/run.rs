@@ -10,7 +10,8 @@ use holdfast_ledger::command::{
     Reserve, ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
-use holdfast_ledger::{Book, Effect, ReservationId, UnknownUsage};
+use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Book, Effect, ReservationId, UnknownUsage};
 
 use super::script::{Line, Words, read};
 use super::{show, time};
@@ -29,6 +30,7 @@ pub struct Run {
     /// The replica that lives by restored snapshots.
     twin: Book,
     ids: BTreeMap<String, ReservationId>,
+    adjustment_ids: BTreeMap<String, AdjustmentId>,
     bounds: Vec<EpochBounds>,
     states: BTreeMap<ReservationId, String>,
     pub transitions: BTreeSet<Transition>,
@@ -43,6 +45,7 @@ impl Run {
             book: Book::new(),
             twin: Book::new(),
             ids: BTreeMap::new(),
+            adjustment_ids: BTreeMap::new(),
             bounds: Vec::new(),
             states: BTreeMap::new(),
             transitions: BTreeSet::new(),
@@ -92,6 +95,20 @@ impl Run {
                     _ => self.book.quota(&tenant, user.as_ref(), self.now_ms),
                 };
                 lines.iter().map(show::quota).collect()
+            }
+            "events" => {
+                let from = words.option("from").map_or(0, |number| number.parse().unwrap());
+                let (first, last) = (self.book.first_event(), self.book.last_event());
+                let mut lines = vec![format!("first kept {first}, last {last}")];
+                let kept = self.book.events_from(from);
+                lines.extend(kept.map(|event| format!("{}: {}", event.sequence, show::event(&event.kind))));
+                lines
+            }
+            "statements" => {
+                let tenant = words.plain[0].parse().unwrap();
+                let user = words.plain.get(1).map(|user| user.parse().unwrap());
+                let found = self.book.statements(&tenant, user.as_ref(), self.now_ms);
+                found.iter().map(show::statement).collect()
             }
             "get" => {
                 let id = self.ids[&words.plain[0]];
@@ -235,6 +252,50 @@ impl Run {
         *self.ids.entry(name.clone()).or_insert_with(|| ReservationId::from_parts(time_ms, random))
     }
 
+    fn adjustment_id(&mut self, name: &str, words: &Words) -> AdjustmentId {
+        let time_ms = words.option("id_time").map_or(self.now_ms, |text| time::parse(text, self.now_ms));
+        let random = self.adjustment_ids.len() as u128 + 1;
+        let known = self.adjustment_ids.entry(name.to_owned());
+        *known.or_insert_with(|| AdjustmentId::from_parts(time_ms, random))
+    }
+
+    /// `adjust NAME LIMIT grant=50 tenant=acme …`; without a tenant the limit is a global one.
+    fn adjust(&mut self, words: &Words) -> Adjust {
+        let amount = |key: &str| words.option(key).map(|text| text.replace('_', "").parse().unwrap());
+        let moment = |key: &str| words.option(key).map(|text| time::parse(text, self.now_ms));
+        let shadow = words.option("lane") == Some("shadow");
+        let lineage = LineageKey {
+            limit: words.plain[1].parse().unwrap(),
+            tenant: words.option("tenant").map(|name| name.parse().unwrap()),
+            user: words.option("user").map(|name| name.parse().unwrap()),
+            route: words.option("route").map(|name| name.parse().unwrap()),
+            model: words.option("model").map(|name| name.parse().unwrap()),
+            region: words.option("region").map(|name| name.parse().unwrap()),
+            lane: if shadow { Lane::Shadow } else { Lane::Enforced },
+        };
+        let boost = |amount| Adjustment::Boost { amount, until_ms: moment("until").unwrap() };
+        let what = None
+            .or(amount("grant").map(Adjustment::Grant))
+            .or(amount("take").map(Adjustment::Take))
+            .or(amount("charge").map(Adjustment::Charge))
+            .or(amount("correct").map(Adjustment::Correct))
+            .or(amount("set_used").map(Adjustment::SetUsed))
+            .or(amount("boost").map(boost));
+        let epoch_start_ms = moment("epoch");
+        let what = what.unwrap_or_else(|| {
+            let boost = self.adjustment_id(words.option("end_boost").unwrap(), words);
+            Adjustment::EndBoost { boost }
+        });
+        Adjust {
+            id: self.adjustment_id(&words.plain[0], words),
+            lineage: Arc::new(lineage),
+            epoch_start_ms,
+            what,
+            actor: words.option("by").unwrap_or("ops").parse().unwrap(),
+            reason: words.option("reason").unwrap_or("asked").to_owned(),
+        }
+    }
+
     fn command(&mut self, words: &Words, document: &[String]) -> Command {
         let actor = || words.option("by").unwrap_or("ops").parse().unwrap();
         let expected_generation = words.option("expect").map(|generation| generation.parse().unwrap());
@@ -311,6 +372,7 @@ impl Run {
                 actor: actor(),
                 reason: words.option("reason").unwrap_or("checked").to_owned(),
             }),
+            "adjust" => Command::Adjust(Box::new(self.adjust(words))),
             "tick" => Command::Tick,
             "rules" => Command::RaiseRules { rules_version: words.plain[0].parse().unwrap() },
             other => panic!("{}: {other:?} is no command", self.name),
@@ -340,7 +402,9 @@ fn bounds(words: &Words, now_ms: u64) -> EpochBounds {
         "hour" => Period::Hour,
         "day" => Period::Day,
         "month" => Period::Month(1),
+        "week" => Period::Week(1),
         "year" => Period::Year(1),
+        days if days.ends_with('d') => Period::Days(days.trim_end_matches('d').parse().unwrap()),
         other => panic!("{other:?} is no period"),
     };
     let calendar = Arc::new(Calendar { period, zone: words.plain[1].clone() });

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use holdfast_ledger::adjust::{Adjustment, AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
-use holdfast_ledger::query::QuotaLine;
+use holdfast_ledger::query::{EpochStatement, QuotaLine};
 use holdfast_ledger::record::{Account, Columns, Record};
 use holdfast_ledger::{Amounts, Book};
 
@@ -24,6 +25,12 @@ pub fn answer(answer: &Answer) -> String {
         }
         Answer::Frozen { changed } => if *changed { "frozen" } else { "was frozen already" }.to_owned(),
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
+        Answer::Adjusted(receipt) => format!(
+            "adjusted: {}; before: {}, generation {}",
+            standing(&receipt.after),
+            standing(&receipt.before),
+            receipt.generation
+        ),
         Answer::Ticked { expired, unknown, forgotten, more } => {
             let more = if *more { ", more is due" } else { "" };
             format!("expired {expired}, unknown {unknown}, forgotten {forgotten}{more}")
@@ -31,6 +38,34 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Rules { rules_version } => format!("rules version {rules_version}"),
         Answer::Refused(found) => refusal(found),
     }
+}
+
+fn standing(standing: &Standing) -> String {
+    let number = |amount: Option<u64>| amount.map_or("null".to_owned(), |amount| amount.to_string());
+    format!(
+        "used {}, held {}, limit {}, remaining {}, debt {}",
+        standing.used,
+        standing.held,
+        number(standing.limit_amount),
+        number(standing.remaining),
+        standing.debt
+    )
+}
+
+fn adjusted(receipt: &AdjustmentReceipt) -> String {
+    let what = match receipt.command.what {
+        Adjustment::Grant(amount) => format!("granted {amount}"),
+        Adjustment::Take(amount) => format!("took {amount}"),
+        Adjustment::Charge(amount) => format!("charged {amount}"),
+        Adjustment::Correct(amount) => format!("corrected {amount}"),
+        Adjustment::SetUsed(used) => format!("set used to {used}"),
+        Adjustment::Boost { amount, until_ms } => {
+            format!("boosted by {amount} until {}", time::show(until_ms))
+        }
+        Adjustment::EndBoost { .. } => "ended a boost".to_owned(),
+    };
+    let command = &receipt.command;
+    format!("adjusted {}: {what}, by {}: {}", command.lineage, command.actor, command.reason)
 }
 
 pub fn receipt(receipt: &Receipt) -> String {
@@ -78,6 +113,11 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::IdInFuture { latest_ms } => format!("id in future: latest {}", time::show(*latest_ms)),
         Refusal::GenerationMismatch { generation } => {
             format!("generation mismatch: {generation} is in force")
+        }
+        Refusal::AdjustmentConflict => "conflict: adjustment".to_owned(),
+        Refusal::EpochClosed { running_start_ms } => {
+            let running = running_start_ms.map_or("continuous".to_owned(), time::show);
+            format!("epoch closed: {running} runs")
         }
         Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
         Refusal::Rejected(found) => rejection(found),
@@ -183,11 +223,24 @@ pub fn event(kind: &EventKind) -> String {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("frozen {tenant}{user} on {route} by {actor}: {reason}")
         }
+        EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")
         }
     }
+}
+
+pub fn statement(found: &EpochStatement) -> String {
+    format!(
+        "{} {}: used {}, held {}, generation {}: {}",
+        found.lineage,
+        time::show(found.epoch_start_ms),
+        found.used,
+        found.held,
+        found.generation,
+        columns(&found.columns)
+    )
 }
 
 pub fn quota(line: &QuotaLine) -> String {

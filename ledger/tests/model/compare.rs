@@ -1,5 +1,6 @@
 //! Book and model side by side: every difference is a text that says what each of them holds.
 
+use holdfast_ledger::adjust::{AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Reason, Receipt, Rejection};
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Rule;
@@ -7,7 +8,7 @@ use holdfast_ledger::{Amounts, Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
 use crate::naive::Model;
-use crate::verdict::{No, Sketch, Verdict};
+use crate::verdict::{Booked, No, Sketch, Verdict};
 
 /// The parts of a receipt that the model has too.
 pub fn sketch_of(receipt: &Receipt) -> Sketch {
@@ -36,6 +37,21 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
     }
 }
 
+/// The parts of an adjustment's receipt that the model has too.
+fn booked_of(receipt: &AdjustmentReceipt) -> Booked {
+    let figures = |standing: &Standing| {
+        let used = receipt.epoch_start_ms.map(|_| i128::from(standing.used));
+        let (limit, remaining) = (standing.limit_amount.map(i128::from), standing.remaining.map(i128::from));
+        (limit, remaining, i128::from(standing.held), used, i128::from(standing.debt))
+    };
+    Booked {
+        generation: receipt.generation,
+        epoch_start_ms: receipt.epoch_start_ms,
+        before: figures(&receipt.before),
+        after: figures(&receipt.after),
+    }
+}
+
 /// The first difference between an answer and what the model says.
 pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Result<(), String> {
     let same = match (answer, verdict) {
@@ -46,6 +62,7 @@ pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Resu
         }
         (Answer::Frozen { changed }, Verdict::Frozen { changed: c }) => changed == c,
         (Answer::Unfrozen { changed }, Verdict::Unfrozen { changed: c }) => changed == c,
+        (Answer::Adjusted(receipt), Verdict::Adjusted(booked)) => booked_of(receipt) == **booked,
         (Answer::Ticked { .. } | Answer::Rules { .. }, Verdict::Done) => true,
         (Answer::Refused(Refusal::Rejected(rejection)), Verdict::Rejected(no)) => {
             check_wait(rejection, no, model)?;
@@ -64,6 +81,10 @@ fn same_refusal(refusal: &Refusal, verdict: &Verdict) -> bool {
         | (Refusal::WrongState { state }, Verdict::WrongState(s)) => state == s,
         (Refusal::IdTooOld { floor_ms }, Verdict::IdTooOld(floor)) => floor_ms == floor,
         (Refusal::IdInFuture { latest_ms }, Verdict::IdInFuture(latest)) => latest_ms == latest,
+        (Refusal::AdjustmentConflict, Verdict::AdjustmentConflict) => true,
+        (Refusal::EpochClosed { running_start_ms }, Verdict::EpochClosed(running)) => {
+            running_start_ms == running
+        }
         (Refusal::GenerationMismatch { generation }, Verdict::GenerationMismatch(g)) => generation == g,
         _ => false,
     }

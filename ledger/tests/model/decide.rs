@@ -54,12 +54,10 @@ pub fn reason_rank(reason: Reason) -> u8 {
 /// Whether a limit refuses an amount, and why.
 pub fn hit(balance: &Balance, amount: u64) -> Option<Reason> {
     let ask = i128::from(amount);
-    let most_ever = match balance.rule.as_ref()? {
-        Rule::Unlimited { .. } => return None,
-        Rule::Bucket { burst, .. } => i128::from(*burst),
-        Rule::Concurrency { limit } => i128::from(*limit),
-        Rule::Period { limit, carry_over, .. } => i128::from(*limit) + i128::from(*carry_over),
-    };
+    if matches!(balance.rule.as_ref()?, Rule::Unlimited { .. }) {
+        return None;
+    }
+    let most_ever = balance.most_ever;
     if balance.debt == 0 && ask <= balance.available {
         None
     } else if ask > most_ever.max(balance.available) {
@@ -79,7 +77,7 @@ pub fn tier_of(limit: &Limit, balance: &Balance) -> Tier {
         return Tier::Normal;
     };
     let share = 100 * (balance.held + balance.spent + balance.earlier_repaid);
-    let reaches = |percent: u8| share > 0 && share >= i128::from(percent) * balance.gives;
+    let reaches = |percent: u8| balance.gives > 0 && share >= i128::from(percent) * balance.gives;
     if reaches(ladder.degrade_percent) {
         Tier::DegradedHeavy
     } else if reaches(ladder.alert_percent) {

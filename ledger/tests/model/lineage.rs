@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdfast_ledger::ReservationId;
 use holdfast_ledger::plan::{Calendar, Rule};
+use holdfast_ledger::{AdjustmentId, ReservationId};
 
 use crate::epochs::epoch_at;
 
@@ -23,6 +23,14 @@ pub enum Fact {
     End(ReservationId, u64),
     /// What an ended reservation was said to have used, and what it used in truth.
     Correct(ReservationId, u64, u64),
+    /// An operator gives capacity, or takes it (negative).
+    Capacity(i128),
+    /// An operator books usage, or takes some off (negative).
+    Usage(i128),
+    /// The limit gives this much more, until a time.
+    Boost(AdjustmentId, u64, u64),
+    /// A boost ends before its time.
+    EndBoost(AdjustmentId),
 }
 
 /// What a lineage comes to at a time.
@@ -61,6 +69,12 @@ pub struct Balance {
     ended: BTreeMap<ReservationId, u64>,
     /// Held and spent by epoch.
     usage: BTreeMap<u64, (i128, i128)>,
+    /// What operators gave less what they took, by epoch.
+    given: BTreeMap<u64, i128>,
+    /// Boosts that run: id, amount, end.
+    boosts: Vec<(AdjustmentId, i128, u64)>,
+    /// The most that may be asked at once.
+    pub most_ever: i128,
 }
 
 impl Balance {
@@ -82,6 +96,13 @@ impl Balance {
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
                 Fact::End(id, used) => balance.end(*id, i128::from(*used)),
                 Fact::Correct(id, said, used) => balance.correct(*id, i128::from(*said), i128::from(*used)),
+                Fact::Capacity(amount) => balance.give(*amount),
+                Fact::Usage(amount) => balance.book(*amount),
+                Fact::Boost(id, amount, until) => balance.boost(*id, i128::from(*amount), *until),
+                Fact::EndBoost(id) => {
+                    balance.boosts.retain(|(known, ..)| known != id);
+                    balance.cut();
+                }
             }
         }
         balance.pass(now, at_ms.max(now));
@@ -93,19 +114,39 @@ impl Balance {
         self.epoch.map_or(self.incarnation, |(start, _)| start)
     }
 
+    fn boosted(&self) -> i128 {
+        self.boosts.iter().map(|(_, amount, _)| amount).sum()
+    }
+
+    /// A bucket's amount, interval and burst now.
+    fn pace(&self) -> Option<(i128, i128, i128)> {
+        let Some(Rule::Bucket { amount, per_ms, burst }) = &self.rule else { return None };
+        // The book's rates are 64 bits wide and saturate.
+        let raised = |amount: u64| (i128::from(amount) + self.boosted()).min(i128::from(u64::MAX));
+        Some((raised(*amount), i128::from(*per_ms), raised(*burst)))
+    }
+
     /// A total's limit; `None`: not a total, or unlimited.
     fn total(&self) -> Option<i128> {
         match &self.rule {
-            Some(Rule::Period { limit, .. } | Rule::Concurrency { limit }) => Some(i128::from(*limit)),
+            Some(Rule::Period { limit, .. } | Rule::Concurrency { limit }) => {
+                Some(i128::from(*limit) + self.boosted())
+            }
             _ => None,
         }
+    }
+
+    /// What the running epoch gives in all.
+    fn given_in_all(&self) -> i128 {
+        let given = self.given.get(&self.key()).copied().unwrap_or_default();
+        self.total().unwrap_or(0) + self.carried_in + given
     }
 
     /// A − (U − D) of C7 before it is cut off at 0.
     fn room(&self) -> i128 {
         let (held, spent) = self.usage.get(&self.key()).copied().unwrap_or_default();
         let overdraft = self.overdraft.get(&self.key()).copied().unwrap_or_default();
-        self.total().unwrap_or(0) + self.carried_in - (held + spent - overdraft)
+        self.given_in_all() - (held + spent - overdraft)
     }
 
     fn free(&self) -> i128 {
@@ -133,11 +174,70 @@ impl Balance {
         self.overdraft.insert(self.key(), here - amount);
     }
 
-    /// Time goes by: refill, and every roll that is passed over.
+    /// Time goes by, stretch by stretch between the ends of boosts.
     fn pass(&mut self, from: u64, to: u64) {
-        if let Some(Rule::Bucket { amount, per_ms, burst }) = self.rule {
-            let refilled = self.level + i128::from(to - from) * i128::from(amount);
-            self.level = refilled.min(i128::from(burst) * i128::from(per_ms));
+        let mut from = from;
+        while let Some(end) = self.boosts.iter().map(|(.., until)| *until).filter(|until| *until <= to).min()
+        {
+            self.pass_evenly(from, end);
+            self.boosts.retain(|(.., until)| *until > end);
+            self.cut();
+            from = end;
+        }
+        self.pass_evenly(from, to);
+    }
+
+    /// A bucket that holds more than it may loses it; of totals what is free follows from the rest.
+    fn cut(&mut self) {
+        if let Some((_, per_ms, burst)) = self.pace() {
+            self.level = self.level.min(burst * per_ms);
+        }
+    }
+
+    /// An operator gives, or takes.
+    fn give(&mut self, amount: i128) {
+        if let Some((_, per_ms, burst)) = self.pace() {
+            // What is taken is there: debt is never made of it.
+            let amount = amount.max(-self.free());
+            self.level = (self.level + amount * per_ms).min(self.level.max(burst * per_ms));
+            return;
+        }
+        *self.given.entry(self.key()).or_default() += amount;
+        let repaid = self.owed().min(amount.max(0));
+        self.repay(repaid);
+    }
+
+    /// An operator books usage, or takes some off.
+    fn book(&mut self, amount: i128) {
+        let (free, owed) = (self.free(), self.owed());
+        self.usage.entry(self.key()).or_default().1 += amount;
+        match self.rule.clone() {
+            Some(Rule::Bucket { per_ms, .. }) => self.level -= amount * i128::from(per_ms),
+            Some(Rule::Period { .. }) if amount < 0 => self.repay(owed.min(-amount)),
+            Some(Rule::Period { .. }) => {
+                *self.overdraft.entry(self.key()).or_default() += (amount - free).max(0);
+            }
+            _ => {}
+        }
+    }
+
+    fn boost(&mut self, id: AdjustmentId, amount: i128, until: u64) {
+        self.boosts.push((id, amount, until));
+        if self.total().is_some() {
+            let repaid = self.owed().min(amount);
+            self.repay(repaid);
+        }
+    }
+
+    pub fn has_boost(&self, id: AdjustmentId) -> bool {
+        self.boosts.iter().any(|(known, ..)| *known == id)
+    }
+
+    /// Time goes by: refill, and every roll that is passed over.
+    fn pass_evenly(&mut self, from: u64, to: u64) {
+        if let Some((amount, per_ms, burst)) = self.pace() {
+            let refilled = self.level + i128::from(to - from) * amount;
+            self.level = refilled.min(burst * per_ms);
         }
         while let Some((_, end)) = self.epoch
             && end <= to
@@ -179,6 +279,7 @@ impl Balance {
         self.epoch = Some((at, epoch_at(calendar, at).1));
         self.carried_in = carry;
         self.earlier_repaid = 0;
+        self.boosts.retain(|(.., until)| *until > at);
         let repaid = self.owed().min(self.room().max(0));
         self.repay(repaid);
         before == (self.carried_in, self.free(), self.owed()) && self.owed() == 0
@@ -193,11 +294,12 @@ impl Balance {
             both
         };
         match self.rule.clone() {
-            Some(Rule::Bucket { per_ms, burst, .. }) => {
+            Some(Rule::Bucket { per_ms, .. }) => {
+                let burst = self.pace().map_or(0, |(.., burst)| burst);
                 // The very first rule begins full, and so does one after a rule without bounds or after none;
                 // another successor opens with what was carried, and debt stays.
                 let full = matches!(old, None | Some(Rule::Unlimited { .. }));
-                let opens = if full { i128::from(burst) } else { free.min(i128::from(burst)) };
+                let opens = if full { burst } else { free.min(burst) };
                 let opens = opens - owed;
                 self.bucket_debt = 0;
                 self.level = opens * i128::from(per_ms);
@@ -240,23 +342,23 @@ impl Balance {
     fn end(&mut self, id: ReservationId, used: i128) {
         let Some((epoch, held)) = self.open.remove(&id) else { return };
         self.ended.insert(id, epoch);
-        self.book(epoch, (held, used), (-held, used));
+        self.account(epoch, (held, used), (-held, used));
     }
 
     fn correct(&mut self, id: ReservationId, said: i128, used: i128) {
         let Some(epoch) = self.ended.get(&id).copied() else { return };
-        self.book(epoch, (said, used), (0, used - said));
+        self.account(epoch, (said, used), (0, used - said));
     }
 
     /// In the epoch of a hold, held and spent change; `held` was set aside for what was `used`.
-    fn book(&mut self, epoch: u64, (held, used): (i128, i128), change: (i128, i128)) {
+    fn account(&mut self, epoch: u64, (held, used): (i128, i128), change: (i128, i128)) {
         let (free, owed) = (self.free(), self.owed());
         let usage = self.usage.entry(epoch).or_default();
         usage.0 += change.0;
         usage.1 += change.1;
         match self.rule.clone() {
-            Some(Rule::Bucket { per_ms, burst, .. }) => {
-                let full = i128::from(burst) * i128::from(per_ms);
+            Some(Rule::Bucket { per_ms, .. }) => {
+                let full = self.pace().map_or(0, |(_, per_ms, burst)| burst * per_ms);
                 // Of an earlier incarnation only debt is repaid.
                 let back = if epoch == self.key() { held - used } else { (held - used).min(owed) };
                 self.level = (self.level + back * i128::from(per_ms)).min(full.max(self.level));
@@ -292,9 +394,13 @@ impl Balance {
         self.held_in_all = self.usage.values().map(|(held, _)| held).sum();
         self.available = self.free();
         self.debt = self.owed();
-        self.gives = match &self.rule {
-            Some(Rule::Bucket { burst, .. }) => i128::from(*burst),
-            _ => self.total().unwrap_or(0) + self.carried_in,
+        self.gives = self.pace().map_or(self.given_in_all(), |(.., burst)| burst).max(0);
+        self.most_ever = match &self.rule {
+            Some(Rule::Bucket { .. }) => self.gives,
+            Some(Rule::Period { carry_over, .. }) => {
+                (self.total().unwrap_or(0) + i128::from(*carry_over)).max(self.gives)
+            }
+            _ => self.total().unwrap_or(0).max(self.gives),
         };
     }
 }

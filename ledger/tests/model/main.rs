@@ -5,6 +5,7 @@
 //! `HOLDFAST_MODEL_SEEDS=N` runs seeds 0 to N−1, `HOLDFAST_MODEL_SEED=S` only that one.
 #![allow(clippy::unwrap_used)]
 
+mod adjust;
 mod cases;
 mod compare;
 mod decide;
@@ -59,9 +60,12 @@ fn book_and_model_agree() {
     }
     // A run that never meets a rule does not test it.
     let wanted = [
+        "adjusted",
+        "adjustment conflict",
         "conflict",
         "corrected",
         "debt",
+        "epoch closed",
         "expired",
         "expiring",
         "forgotten",

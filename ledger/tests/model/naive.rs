@@ -11,7 +11,7 @@ use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
 use holdfast_ledger::record::LineageKey;
-use holdfast_ledger::{Amounts, ReservationId, Unit};
+use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
 use crate::decide::{actual_of, hit, key_of, legs_of, reason_rank, tier_of};
 use crate::lineage::Fact;
@@ -28,6 +28,8 @@ pub struct Model {
     pub reservations: Vec<Reservation>,
     /// Id, and when it is forgotten.
     tombstones: Vec<(ReservationId, u64)>,
+    /// What was asked, what came of it, and when it is forgotten.
+    pub adjustments: Vec<(Adjust, Verdict, u64)>,
     pub frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
@@ -66,6 +68,7 @@ impl Model {
             }
         }
         self.forget();
+        self.forget_adjustments();
     }
 
     /// Forgets what is due. An id that could still be taken for a new one is remembered longer: the window may have grown.
@@ -135,6 +138,7 @@ impl Model {
             Command::Freeze(freeze) => self.freeze(freeze),
             Command::ResolveUnknown(resolve) => self.resolve(resolve),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
+            Command::Adjust(adjust) => self.adjust(adjust),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,
         }
     }

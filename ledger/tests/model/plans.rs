@@ -69,7 +69,7 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
 }
 
 /// Id, unit, scope and kind of every limit that a shape may have.
-const LIMITS: [(&str, &str, &str, &str); 12] = [
+pub const LIMITS: [(&str, &str, &str, &str); 12] = [
     ("a-all-rate", "requests", "global", "bucket"),
     ("b-all-total", "tokens", "global", "period"),
     ("c-tenant-rate", "requests", "tenant", "bucket"),

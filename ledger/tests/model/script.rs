@@ -8,14 +8,15 @@ use holdfast_ledger::command::{
     SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
-use holdfast_ledger::plan::{Plan, TenantRecord};
-use holdfast_ledger::{Amounts, ReservationId, Unit};
+use holdfast_ledger::plan::{Level, Plan, TenantRecord};
+use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::epochs::BEGIN_MS;
 use crate::naive::Model;
-use crate::plans::{RECORDS, Scale, VARIANTS, document, record};
+use crate::plans::{LIMITS, RECORDS, Scale, VARIANTS, document, record};
 
 /// A whole script.
 #[derive(Clone, Debug)]
@@ -96,6 +97,13 @@ pub enum Act {
         subject: Subject,
         of_user: bool,
     },
+    Adjust {
+        id: Id,
+        limit: u8,
+        subject: Subject,
+        old_epoch: bool,
+        what: Adjustment,
+    },
     Tick,
 }
 
@@ -118,6 +126,10 @@ pub struct Subject {
 impl Id {
     pub fn ulid(self) -> ReservationId {
         ReservationId::from_parts(self.at_ms, u128::from(self.number))
+    }
+
+    pub fn adjustment(self) -> AdjustmentId {
+        AdjustmentId::from_parts(self.at_ms, u128::from(self.number))
     }
 }
 
@@ -149,6 +161,7 @@ impl Script {
             scale,
             now: BEGIN_MS,
             ids: Vec::new(),
+            adjustments: Vec::new(),
             next: 0,
             last: None,
             reserved: None,
@@ -241,8 +254,33 @@ impl Script {
                 actor,
                 reason: "test".to_owned(),
             }),
+            Act::Adjust { id, limit, subject, old_epoch, what } => Command::Adjust(Box::new(Adjust {
+                id: id.adjustment(),
+                lineage: Arc::new(key_of(LIMITS[usize::from(*limit)].0, *subject, plan)),
+                epoch_start_ms: old_epoch.then_some(1),
+                what: *what,
+                actor,
+                reason: "test".to_owned(),
+            })),
             Act::Tick => Command::Tick,
         })
+    }
+}
+
+/// The lineage of a limit for a subject, keyed as the plan in force says, or by its tenant if it has no such limit.
+fn key_of(limit: &str, subject: Subject, plan: Option<&Plan>) -> LineageKey {
+    let id = limit.parse().unwrap();
+    let scope = plan.and_then(|plan| plan.limit(&id)).map(|limit| limit.scope).unwrap_or_default();
+    let route = if subject.route == 0 { "r0" } else { "other" };
+    LineageKey {
+        limit: id,
+        tenant: (scope.level != Level::Global).then(|| subject.tenant_id()),
+        // A subject without a user gives a key that does not fit.
+        user: subject.user_id().filter(|_| scope.level == Level::User),
+        route: scope.route.then(|| route.parse().unwrap()),
+        model: subject.model.filter(|_| scope.model).map(|model| format!("m{model}").parse().unwrap()),
+        region: None,
+        lane: Lane::Enforced,
     }
 }
 
@@ -252,6 +290,7 @@ struct Writer {
     scale: Scale,
     now: u64,
     ids: Vec<Id>,
+    adjustments: Vec<Id>,
     next: u32,
     /// The last command on an id, for repeats.
     last: Option<Act>,
@@ -319,7 +358,8 @@ impl Writer {
 
     fn act(&mut self) -> Act {
         match self.random.random_range(0..100) {
-            0..36 => self.reserve(),
+            0..32 => self.reserve(),
+            32..36 => self.adjust(),
             36..54 => Act::Start { id: self.id_in(State::Reserved), operation: self.operation() },
             54..72 => {
                 let from = if self.random.random_ratio(1, 5) { State::UsageUnknown } else { State::Started };
@@ -345,11 +385,12 @@ impl Writer {
                     if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
                 Act::Publish { variant: self.random.random_range(0..VARIANTS), expected }
             }
-            91..95 => Act::SetTenant {
+            91..93 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),
                 number: self.random.random_range(0..RECORDS),
             },
-            95..97 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
+            93..95 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
+            95..97 => self.adjust(),
             97 if self.random.random_ratio(1, 3) => {
                 Act::Freeze { subject: self.subject(), of_user: self.random.random_bool(0.5) }
             }
@@ -404,6 +445,64 @@ impl Writer {
             }
         }
         minimum
+    }
+
+    fn adjust(&mut self) -> Act {
+        let amount = self.scale.amount(&mut self.random, 60);
+        let what = match self.random.random_range(0..16) {
+            0..3 => Adjustment::Grant(amount),
+            3..5 => Adjustment::Take(self.random.random_range(0..30)),
+            5..7 => Adjustment::Charge(amount),
+            7..9 => Adjustment::Correct(self.random.random_range(0..12)),
+            9..11 => Adjustment::SetUsed(amount),
+            11..15 => {
+                let length_ms = match self.random.random_range(0..4) {
+                    0 => self.random.random_range(0..3_000),
+                    // As an epoch ends.
+                    1 => 20_000 - self.now % 20_000,
+                    2 => self.random.random_range(1..60_000),
+                    _ => self.random.random_range(1..400_000),
+                };
+                Adjustment::Boost { amount, until_ms: self.now + length_ms }
+            }
+            _ => Adjustment::EndBoost { boost: self.adjustment().adjustment() },
+        };
+        let id = if self.random.random_ratio(1, 10) { self.adjustment() } else { self.new_adjustment() };
+        let old_epoch = self.random.random_ratio(1, 12);
+        let mut subject = self.subject();
+        if self.random.random_ratio(9, 10) {
+            subject.user = Some(self.random.random_range(0..2));
+        }
+        Act::Adjust { id, limit: self.limit(), subject, old_epoch, what }
+    }
+
+    /// Mostly a limit of the plan in force.
+    fn limit(&mut self) -> u8 {
+        let any = self.random.random_range(0..LIMITS.len() as u8);
+        let Some(plan) = self.model.plan() else { return any };
+        let known = |at: &u8| plan.limits.iter().any(|limit| limit.id.as_str() == LIMITS[usize::from(*at)].0);
+        let known: Vec<u8> = (0..LIMITS.len() as u8).filter(known).collect();
+        if known.is_empty() || self.random.random_ratio(1, 20) {
+            return any;
+        }
+        known[self.random.random_range(0..known.len())]
+    }
+
+    fn new_adjustment(&mut self) -> Id {
+        let Id { at_ms, number } = self.new_id();
+        self.ids.pop();
+        let id = Id { at_ms, number };
+        self.adjustments.push(id);
+        id
+    }
+
+    /// One of the last few adjustments.
+    fn adjustment(&mut self) -> Id {
+        if self.adjustments.is_empty() {
+            return self.new_adjustment();
+        }
+        let reach = self.adjustments.len().min(6);
+        self.adjustments[self.adjustments.len() - 1 - self.random.random_range(0..reach)]
     }
 
     fn new_id(&mut self) -> Id {

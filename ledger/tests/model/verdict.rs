@@ -14,6 +14,9 @@ pub enum Verdict {
     Published { generation: u64, changed: bool },
     Frozen { changed: bool },
     Unfrozen { changed: bool },
+    Adjusted(Box<Booked>),
+    AdjustmentConflict,
+    EpochClosed(Option<u64>),
     Done,
     Invalid,
     Conflict(State),
@@ -38,6 +41,18 @@ pub struct No {
     /// Nobody knows when a slot comes back: the wait is a hint.
     pub hint: bool,
 }
+
+/// The parts of an adjustment's receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booked {
+    pub generation: u64,
+    pub epoch_start_ms: Option<u64>,
+    pub before: Figures,
+    pub after: Figures,
+}
+
+/// Limit, remaining, held, used (of totals), debt.
+pub type Figures = (Option<i128>, Option<i128>, i128, Option<i128>, i128);
 
 /// The parts of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +110,9 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         Verdict::Published { .. } => vec!["published"],
         Verdict::Frozen { .. } => vec!["frozen by an operator"],
         Verdict::Unfrozen { .. } => vec!["unfrozen"],
+        Verdict::Adjusted(_) => vec!["adjusted"],
+        Verdict::AdjustmentConflict => vec!["adjustment conflict"],
+        Verdict::EpochClosed(_) => vec!["epoch closed"],
         Verdict::Done => vec![],
         Verdict::Invalid => vec!["invalid"],
         Verdict::Conflict(_) => vec!["conflict"],

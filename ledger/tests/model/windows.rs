@@ -1,5 +1,7 @@
 //! C8 by scanning: over any window, what a bucket admitted less what came back is at most burst + rate × length.
 
+use holdfast_ledger::AdjustmentId;
+
 use crate::lineage::Fact;
 use crate::naive::Model;
 use holdfast_ledger::plan::Rule;
@@ -13,6 +15,7 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
     // Time, what was taken (or given back, negative), and burst and rate that held then.
     let mut moves: Vec<(u64, i128)> = Vec::new();
     let mut rules: Vec<(u64, Option<Pace>)> = Vec::new();
+    let mut boosts: Vec<(AdjustmentId, u64, u64, i128)> = Vec::new();
     for (when, fact) in facts {
         match fact {
             Fact::Rule(Some(Rule::Bucket { amount, per_ms, burst }), _) => {
@@ -30,8 +33,18 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
             Fact::Correct(_, said, used) => {
                 moves.push((*when, -(i128::from(*said) - i128::from(*used)).max(0)));
             }
+            // What an operator gives is given back.
+            Fact::Capacity(amount) => moves.push((*when, -*amount.max(&0))),
+            Fact::Usage(_) => {}
+            Fact::Boost(id, amount, until) => boosts.push((*id, *when, *until, i128::from(*amount))),
+            Fact::EndBoost(id) => {
+                for boost in boosts.iter_mut().filter(|(known, ..)| known == id) {
+                    boost.2 = boost.2.min(*when);
+                }
+            }
         }
     }
+    let rules = raised(&rules, &boosts);
     for (at, (begin, _)) in moves.iter().enumerate() {
         let mut net = 0;
         for (end, taken) in &moves[at..] {
@@ -43,6 +56,26 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The rules with the boosts that ran: a point wherever either changes.
+fn raised(
+    rules: &[(u64, Option<Pace>)],
+    boosts: &[(AdjustmentId, u64, u64, i128)],
+) -> Vec<(u64, Option<Pace>)> {
+    let more = |when: u64| -> i128 {
+        boosts.iter().filter(|(_, from, until, _)| *from <= when && when <= *until).map(|boost| boost.3).sum()
+    };
+    let raise = |when: u64, rule: Option<Pace>| {
+        rule.map(|(amount, per_ms, burst)| (amount + more(when), per_ms, burst + more(when)))
+    };
+    let mut points: Vec<_> = rules.iter().map(|(when, rule)| (*when, raise(*when, *rule))).collect();
+    for when in boosts.iter().flat_map(|(_, from, until, _)| [*from, *until]) {
+        let running = rules.iter().rev().find(|(from, _)| *from <= when).and_then(|(_, rule)| *rule);
+        points.push((when, raise(when, running)));
+    }
+    points.sort_by_key(|(when, _)| *when);
+    points
 }
 
 /// burst + rate × length, by the largest burst and rate in the window; `None`: no bucket all the way.

@@ -10,6 +10,7 @@
 mod batch;
 mod connections;
 mod deadline;
+mod events;
 mod failures;
 mod fields;
 mod guard;
@@ -28,12 +29,13 @@ use std::time::Duration;
 use holdfast_ledger::{Answer, Command};
 use holdfast_proto::answers::DigestAt;
 use holdfast_proto::{ErrorReason, FILE_DESCRIPTOR_SET, Failure, v1};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tonic::service::Routes;
 use tonic::{Response, Status};
 
 use crate::config::QueueBounds;
+use crate::events::EventEar;
 use crate::limits::STREAM_COMMANDS_PER_QUEUED;
 use crate::metrics::{Kind, Metrics};
 use crate::propose::Decision;
@@ -55,6 +57,10 @@ pub(crate) struct Context {
     pub(crate) bounds: Bounds,
     /// What has ended, if this node keeps it.
     pub(crate) history: Option<HistoryReader>,
+    /// Where new events are heard of.
+    pub(crate) events: EventEar,
+    /// Places of those who follow events.
+    pub(crate) event_streams: Arc<Semaphore>,
     /// True once nothing new is taken.
     pub(crate) stop: watch::Receiver<bool>,
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::Command;
 use holdfast_ledger::command::{Freeze, ResolveUnknown, Unfreeze};
 use holdfast_ledger::ids::TenantId;
 use holdfast_ledger::record::Header;
+use holdfast_ledger::{Adjust, Command};
+use holdfast_proto::adjust::encode_adjusted;
 use holdfast_proto::answers::{encode_answer, encode_frozen, encode_unfrozen};
 use holdfast_proto::operators::decode_place;
 use holdfast_proto::queries::encode_audit;
@@ -53,6 +54,13 @@ impl v1::operations_server::Operations for OperationsService {
         request: Request<v1::UnfreezeRequest>,
     ) -> Result<Response<v1::UnfreezeResponse>, Status> {
         self.cx.answer(self.propose_unfreeze(request).await)
+    }
+
+    async fn adjust(
+        &self,
+        request: Request<v1::AdjustRequest>,
+    ) -> Result<Response<v1::AdjustResponse>, Status> {
+        self.cx.answer(self.propose_adjust(request).await)
     }
 }
 
@@ -124,5 +132,15 @@ impl OperationsService {
         let unfreeze = Unfreeze::try_from(request.get_ref())?;
         let (answer, revision) = self.cx.propose_one(Command::Unfreeze(unfreeze), at).await?;
         encode_unfrozen(&answer, revision)
+    }
+
+    async fn propose_adjust(
+        &self,
+        request: Request<v1::AdjustRequest>,
+    ) -> Result<v1::AdjustResponse, Failure> {
+        let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
+        let adjust = Adjust::try_from(request.get_ref())?;
+        let (answer, revision) = self.cx.propose_one(Command::Adjust(Box::new(adjust)), at).await?;
+        encode_adjusted(&answer, revision)
     }
 }

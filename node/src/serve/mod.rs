@@ -36,16 +36,18 @@ use std::sync::Arc;
 
 use openraft_rt::watch::WatchReceiver;
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use self::clients::Clients;
 use self::data::DataDirectory;
 use self::history::History;
 use crate::api::Context;
 use crate::config::NodeConfig;
-use crate::limits::{CLIENT_THREADS_MAX, DRAIN_TIMEOUT, RUNTIME_STOP_TIMEOUT};
+use crate::events::EventBell;
+use crate::limits::{CLIENT_THREADS_MAX, DRAIN_TIMEOUT, EVENT_STREAMS_MAX, RUNTIME_STOP_TIMEOUT};
 use crate::metrics::Metrics;
 use crate::raft::host::{RaftThread, TokioNode};
+use crate::replica::EffectSink;
 
 pub use fatal::Fatal;
 pub use ports::{Addresses, Ports};
@@ -138,6 +140,8 @@ impl Running {
         let runtime = client_runtime()?;
         let on = runtime.handle();
         let (history, effects) = History::start(config, &data, disk_id)?;
+        let (bell, events) = EventBell::before(effects);
+        let effects: Box<dyn EffectSink> = Box::new(bell);
         let started = raft::start(config, &options, &addresses, peer, &data, effects, on);
         let (node, raft) = match started {
             Ok(started) => started,
@@ -155,6 +159,8 @@ impl Running {
             metrics: Arc::new(Metrics::new()),
             bounds: (&config.queue).into(),
             history: history.reader.clone(),
+            events,
+            event_streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
             stop: stopped,
         });
         let clients = match Clients::start(on, cx, stop, client, http) {

@@ -112,6 +112,15 @@ async fn malformed_calls_of_every_other_kind_name_their_field() {
     };
     assert_invalid(quotas.get_quota(ask("", None)).await, "tenant");
     assert_invalid(quotas.get_quota(ask("acme", Some(""))).await, "user");
+    let of = |tenant: &str, user: Option<&str>, limit: Option<&str>| v1::ListStatementsRequest {
+        tenant: tenant.into(),
+        user: user.map(Into::into),
+        limit: limit.map(Into::into),
+        ..v1::ListStatementsRequest::default()
+    };
+    assert_invalid(quotas.list_statements(of("", None, None)).await, "tenant");
+    assert_invalid(quotas.list_statements(of("acme", Some(""), None)).await, "user");
+    assert_invalid(quotas.list_statements(of("acme", None, Some("no limit"))).await, "limit");
 
     let mut operations = Operations::new(channel.clone());
     let unfreeze = |route: &str, reason: &str| v1::UnfreezeRequest {

@@ -40,6 +40,14 @@ impl From<&Refusal> for Failure {
                 let failure = Failure::new(ErrorReason::GenerationMismatch, message);
                 failure.with_metadata("generation", generation)
             }
+            Refusal::AdjustmentConflict => {
+                Failure::new(ErrorReason::Conflict, "the id was used before for another adjustment")
+            }
+            Refusal::EpochClosed { running_start_ms } => {
+                let running = running_start_ms.map_or("continuous".to_owned(), |start| start.to_string());
+                let message = format!("that accounting epoch is not the running one, which is {running}");
+                Failure::new(ErrorReason::EpochClosed, message).with_metadata("running_epoch", running)
+            }
             Refusal::Overloaded { ceiling } => Failure::overloaded(ceiling),
             Refusal::Rejected(rejection) => rejection.into(),
         }

@@ -115,6 +115,7 @@ fn encode(command: &Command) -> Wire {
                 reason: reason.clone(),
             })
         }
+        Command::Adjust(adjust) => Wire::Adjust(adjust.as_ref().into()),
         Command::Tick => Wire::Tick(v1::LogTick {}),
         Command::RaiseRules { rules_version } => {
             Wire::RaiseRules(v1::LogRaiseRules { rules_version: *rules_version })
@@ -181,6 +182,7 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             actor: name("actor", &wire.actor)?,
             reason: wire.reason.clone(),
         }),
+        Wire::Adjust(wire) => Command::Adjust(Box::new(wire.try_into()?)),
         Wire::Tick(v1::LogTick {}) => Command::Tick,
         Wire::RaiseRules(wire) => Command::RaiseRules { rules_version: wire.rules_version },
     })

@@ -6,6 +6,7 @@ use super::lineage::decode_key;
 use super::rule::small;
 use super::text;
 use super::wide::{number, wide};
+use crate::adjust;
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::log::{decode_id, encode_id};
 use crate::v1;
@@ -42,7 +43,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
         }),
         EventKind::Indebted { lineage, reservation } => Wire::Indebted(v1::EventIndebted {
             lineage: Some(lineage.as_ref().into()),
-            reservation: encode_id(*reservation),
+            reservation: reservation.map(encode_id).unwrap_or_default(),
         }),
         EventKind::Repaid { lineage } => {
             Wire::Repaid(v1::EventRepaid { lineage: Some(lineage.as_ref().into()) })
@@ -86,6 +87,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
+        EventKind::Adjusted(receipt) => Wire::Adjusted(adjust::encode_stored(receipt, 0)),
         EventKind::PlanPublished { generation, actor } => Wire::PlanPublished(v1::EventPlanPublished {
             generation: *generation,
             actor: text(actor.as_str()),
@@ -108,7 +110,10 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
         },
         Wire::Indebted(wire) => EventKind::Indebted {
             lineage: decode_key("lineage", wire.lineage).in_field("indebted")?,
-            reservation: decode_id("indebted.reservation", &wire.reservation)?,
+            reservation: match wire.reservation.is_empty() {
+                true => None,
+                false => Some(decode_id("indebted.reservation", &wire.reservation)?),
+            },
         },
         Wire::Repaid(wire) => {
             EventKind::Repaid { lineage: decode_key("lineage", wire.lineage).in_field("repaid")? }
@@ -148,6 +153,9 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             actor: name("frozen.actor", &wire.actor)?,
             reason: wire.reason,
         },
+        Wire::Adjusted(wire) => {
+            EventKind::Adjusted(adjust::decode_stored(wire).in_field("adjusted")?.receipt)
+        }
         Wire::PlanPublished(wire) => EventKind::PlanPublished {
             generation: wire.generation,
             actor: name("plan_published.actor", &wire.actor)?,

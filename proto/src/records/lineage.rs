@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::{Boost, Operated};
 use holdfast_ledger::record::{Lane, Lineage, LineageKey};
 
 use super::rule::small;
 use super::text;
 use super::wide::{number, signed_number, signed_wide, wide};
+use crate::adjust::{decode_adjustment_id, encode_adjustment_id};
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::v1;
 use crate::words::{Word, word};
@@ -35,6 +37,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         archived_used,
         legs,
         drop_at_ms,
+        operated,
     } = lineage;
     v1::StoredLineage {
         slot,
@@ -51,16 +54,35 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         debt: wide(*debt),
         carried_in: wide(*carried_in),
         earlier_repaid: wide(*earlier_repaid),
-        past_used: wide(*past_used),
+        past_used: signed_wide(*past_used),
         past_debt: signed_wide(*past_debt),
         crossed: (*crossed).into(),
         archived_debt: signed_wide(*archived_debt),
-        archived_used: wide(*archived_used),
+        archived_used: signed_wide(*archived_used),
         legs: *legs,
         drop_at_ms: *drop_at_ms,
         kind: kind.number(),
         epoch_first: *epoch_first,
+        net_grants: operated.as_ref().and_then(|operated| signed_wide(operated.net)),
+        boosts: operated.iter().flat_map(|operated| &operated.boosts).map(encode_boost).collect(),
     }
+}
+
+fn encode_boost(Boost { id, amount, until_ms }: &Boost) -> v1::StoredBoost {
+    v1::StoredBoost { id: encode_adjustment_id(*id), amount: *amount, until_ms: *until_ms }
+}
+
+fn decode_operated(
+    net: Option<v1::SignedWide>,
+    boosts: &[v1::StoredBoost],
+) -> Result<Option<Box<Operated>>, FieldError> {
+    let boost = |wire: &v1::StoredBoost| {
+        let id = decode_adjustment_id("boosts.id", &wire.id)?;
+        Ok(Boost { id, amount: wire.amount, until_ms: wire.until_ms })
+    };
+    let boosts = boosts.iter().map(boost).collect::<Result<_, FieldError>>()?;
+    let operated = Operated { net: signed_number(net), boosts };
+    Ok((operated != Operated::default()).then(|| Box::new(operated)))
 }
 
 pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
@@ -80,13 +102,14 @@ pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
         debt: number(wire.debt),
         carried_in: number(wire.carried_in),
         earlier_repaid: number(wire.earlier_repaid),
-        past_used: number(wire.past_used),
+        past_used: signed_number(wire.past_used),
         past_debt: signed_number(wire.past_debt),
         crossed: small("crossed", wire.crossed)?,
         archived_debt: signed_number(wire.archived_debt),
-        archived_used: number(wire.archived_used),
+        archived_used: signed_number(wire.archived_used),
         legs: wire.legs,
         drop_at_ms: wire.drop_at_ms,
+        operated: decode_operated(wire.net_grants, &wire.boosts)?,
     })
 }
 

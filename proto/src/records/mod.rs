@@ -5,6 +5,7 @@ mod event;
 mod lineage;
 mod reservation;
 mod rule;
+mod statement;
 mod wide;
 
 pub(crate) use account::named_columns;
@@ -17,6 +18,7 @@ use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{CalendarRow, Freeze, FreezeCause, Header, Record, Tombstone};
 use prost::Message;
 
+use crate::adjust;
 use crate::answers::{decode_digest, encode_digest};
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::log::{EntryError, decode_id, encode_id, unreadable_plan};
@@ -65,6 +67,10 @@ impl From<&Record> for v1::SnapshotRecord {
                 })
             }
             Record::Freeze(freeze) => Wire::Freeze(freeze.into()),
+            Record::Adjustment(row) => {
+                Wire::Adjustment(adjust::encode_stored(&row.receipt, row.forget_at_ms))
+            }
+            Record::Statement(statement) => Wire::Statement(statement.as_ref().into()),
             Record::Event(event) => Wire::Event(event.as_ref().into()),
         };
         v1::SnapshotRecord { record: Some(record) }
@@ -98,6 +104,8 @@ impl TryFrom<v1::SnapshotRecord> for Record {
                 Record::Tombstone(slot, Tombstone { id, at_ms, forget_at_ms })
             }
             Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
+            Wire::Adjustment(wire) => Record::Adjustment(adjust::decode_stored(wire).in_field("adjustment")?),
+            Wire::Statement(wire) => Record::Statement(statement::decode(wire).in_field("statement")?),
             Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
         })
     }

@@ -4,6 +4,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
 use holdfast_ledger::answer::{
     Answer, Correction, Estimate, Extras, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
 };
@@ -11,7 +12,7 @@ use holdfast_ledger::command::{
     Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
     ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
 };
-use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
@@ -19,7 +20,7 @@ use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, Header, Lane, Leg,
     LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
-use holdfast_ledger::{Amounts, Command, ReservationId, Unit};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -214,9 +215,74 @@ impl Random {
         }
     }
 
+    /// The key of an enforced lineage.
+    pub fn enforced_key(&mut self) -> LineageKey {
+        LineageKey { lane: Lane::Enforced, ..self.lineage_key() }
+    }
+
+    pub fn adjustment_id(&mut self) -> AdjustmentId {
+        AdjustmentId(self.id().0)
+    }
+
+    pub fn adjust(&mut self) -> Adjust {
+        let what = match self.0.random_range(0..7) {
+            0 => Adjustment::Grant(self.number()),
+            1 => Adjustment::Take(self.number()),
+            2 => Adjustment::Charge(self.number()),
+            3 => Adjustment::Correct(self.number()),
+            4 => Adjustment::SetUsed(self.number()),
+            5 => Adjustment::Boost { amount: self.number(), until_ms: self.number() },
+            _ => Adjustment::EndBoost { boost: self.adjustment_id() },
+        };
+        Adjust {
+            id: self.adjustment_id(),
+            lineage: Arc::new(self.enforced_key()),
+            epoch_start_ms: self.maybe(Random::number),
+            what,
+            actor: self.name(),
+            reason: format!("because {}", self.text()),
+        }
+    }
+
+    pub fn standing(&mut self) -> Standing {
+        Standing {
+            used: self.number(),
+            held: self.number(),
+            limit_amount: self.maybe(Random::number),
+            remaining: self.maybe(Random::number),
+            debt: self.number(),
+        }
+    }
+
+    pub fn adjustment_receipt(&mut self) -> Arc<AdjustmentReceipt> {
+        Arc::new(AdjustmentReceipt {
+            command: self.adjust(),
+            unit: self.unit(),
+            at_ms: self.number(),
+            revision: self.number(),
+            generation: self.number(),
+            epoch_start_ms: self.maybe(Random::number),
+            before: self.standing(),
+            after: self.standing(),
+        })
+    }
+
+    fn operated(&mut self) -> Option<Box<Operated>> {
+        let operated = Operated {
+            net: self.signed(),
+            boosts: self.list(2, |random| Boost {
+                id: random.adjustment_id(),
+                amount: random.number(),
+                until_ms: random.number(),
+            }),
+        };
+        (operated != Operated::default()).then(|| Box::new(operated))
+    }
+
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..13) {
+        match self.0.random_range(0..14) {
+            13 => Command::Adjust(Box::new(self.adjust())),
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
@@ -335,7 +401,9 @@ impl Random {
     }
 
     pub fn refusal(&mut self) -> Refusal {
-        match self.0.random_range(0..9) {
+        match self.0.random_range(0..11) {
+            9 => Refusal::AdjustmentConflict,
+            10 => Refusal::EpochClosed { running_start_ms: self.maybe(Random::number) },
             0 => Refusal::Invalid { field: "request.amounts.tokens", problem: self.text() },
             1 => Refusal::Conflict { state: self.one_of(&STATES) },
             2 => Refusal::WrongState { state: self.one_of(&STATES) },
@@ -443,13 +511,14 @@ impl Random {
             debt: self.wide(),
             carried_in: self.wide(),
             earlier_repaid: self.wide(),
-            past_used: self.wide(),
+            past_used: self.signed(),
             past_debt: self.signed(),
             crossed: self.0.random(),
             archived_debt: self.signed(),
-            archived_used: self.wide(),
+            archived_used: self.signed(),
             legs: self.0.random(),
             drop_at_ms: self.maybe(Random::number),
+            operated: self.operated(),
         }
     }
 
@@ -495,14 +564,15 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..10) {
+        match self.0.random_range(0..11) {
+            10 => EventKind::Adjusted(self.adjustment_receipt()),
             0 => EventKind::Crossed {
                 lineage,
                 epoch_start_ms: self.maybe(Random::number),
                 percent: self.0.random(),
                 tier: self.one_of(&TIERS),
             },
-            1 => EventKind::Indebted { lineage, reservation: self.id() },
+            1 => EventKind::Indebted { lineage, reservation: self.maybe(Random::id) },
             2 => EventKind::Repaid { lineage },
             3 => EventKind::Forgiven { lineage, amount: self.wide() },
             4 => EventKind::Breached {
@@ -568,7 +638,19 @@ impl Random {
     /// Any row of a snapshot.
     pub fn record(&mut self) -> Record {
         let slot = self.0.random();
-        match self.0.random_range(0..10) {
+        match self.0.random_range(0..12) {
+            11 => Record::Statement(Arc::new(Statement {
+                lineage: Arc::new(self.lineage_key()),
+                unit: self.unit(),
+                generation: self.number(),
+                epoch_start_ms: self.maybe(Random::number),
+                columns: self.columns(),
+                at_ms: self.number(),
+            })),
+            10 => Record::Adjustment(AdjustmentRow {
+                receipt: self.adjustment_receipt(),
+                forget_at_ms: self.number(),
+            }),
             0 => Record::Header(Header {
                 index: self.number(),
                 term: self.number(),

@@ -38,7 +38,17 @@ impl Lineage {
             self.credit(held - spent, Source::Refund, sink);
             return;
         }
-        let over = spent - held;
+        self.overrun(spent - held, Some(reservation), sink);
+    }
+
+    /// Books usage that nothing was held for, as an operator's charge.
+    pub(crate) fn charge(&mut self, amount: u128, sink: &mut Sink) {
+        self.current.columns.spent += amount;
+        self.overrun(amount, None, sink);
+    }
+
+    /// Pays for what is spent already: from `available`, and what is not there becomes debt.
+    fn overrun(&mut self, over: u128, reservation: Option<ReservationId>, sink: &mut Sink) {
         if self.is_unlimited() {
             self.current.columns.granted += over;
             return;
@@ -63,8 +73,7 @@ impl Lineage {
         closed.columns.spent += spent;
         let same_epoch = self.is_of_epoch(closed.number);
         if same_epoch {
-            take(&mut self.past_used, held, "past_used");
-            self.past_used += spent;
+            self.past_used += spent as i128 - held as i128;
         }
         if spent <= held {
             self.credit_closed(closed, held - spent, sink);
@@ -79,7 +88,8 @@ impl Lineage {
         let indebted_before = self.debt > over;
         self.repay_from_current(over);
         if self.debt > 0 && !indebted_before {
-            sink.events.push(EventKind::Indebted { lineage: self.key.clone(), reservation });
+            sink.events
+                .push(EventKind::Indebted { lineage: self.key.clone(), reservation: Some(reservation) });
         }
     }
 
@@ -116,7 +126,7 @@ impl Lineage {
                 let too_much = u128::from(too_much);
                 closed.columns.corrected += too_much;
                 if self.is_of_epoch(closed.number) {
-                    take(&mut self.past_used, too_much, "past_used");
+                    self.past_used -= too_much as i128;
                 }
                 self.credit_closed(closed, too_much, sink);
             }
@@ -141,7 +151,7 @@ impl Lineage {
         take(&mut self.debt, repaid, "debt");
     }
 
-    fn raise_debt(&mut self, amount: u128, reservation: ReservationId, sink: &mut Sink) {
+    fn raise_debt(&mut self, amount: u128, reservation: Option<ReservationId>, sink: &mut Sink) {
         if amount > 0 && self.debt == 0 {
             sink.events.push(EventKind::Indebted { lineage: self.key.clone(), reservation });
         }

@@ -54,6 +54,7 @@ impl Lineage {
             archived_used: 0,
             legs: 0,
             drop_at_ms: None,
+            operated: None,
         };
         lineage.start(terms.rule, at_ms, calendars, sink)?;
         Ok(lineage)
@@ -85,11 +86,12 @@ impl Lineage {
     /// What a fresh account is given.
     fn grant(&mut self, sink: &mut Sink) {
         let amount = match self.rule {
-            Some(Rule::Bucket { burst, .. }) => u128::from(burst),
-            Some(Rule::Period { limit, .. }) | Some(Rule::Concurrency { limit }) => u128::from(limit),
             // An unlimited rule pays every debt and holds nothing.
             Some(Rule::Unlimited { .. }) => self.debt,
-            None => 0,
+            _ => match self.bucket() {
+                Some(bucket) => u128::from(bucket.burst),
+                None => self.limit().unwrap_or(0),
+            },
         };
         self.credit(amount, Source::Grant, sink);
     }
@@ -139,9 +141,9 @@ impl Lineage {
     fn succeed(&mut self, rule: Rule, change: &Change, sink: &mut Sink) {
         let was_unlimited = self.is_unlimited();
         self.rule = Some(rule);
-        let takes = match &self.rule {
-            Some(Rule::Bucket { burst, .. }) => u128::from(*burst),
-            _ => self.target().unwrap_or(0),
+        let takes = match self.bucket() {
+            Some(bucket) => u128::from(bucket.burst),
+            None => self.target().unwrap_or(0),
         };
         let carried = self.current.columns.available.min(takes);
         self.retire_available(carried);

@@ -2,7 +2,6 @@
 
 use crate::book::lineage::{Sink, take};
 use crate::event::EventKind;
-use crate::plan::Rule;
 use crate::record::{Account, Lineage};
 
 /// Where a credit comes from, and so what becomes of what does not fit.
@@ -10,13 +9,13 @@ use crate::record::{Account, Lineage};
 pub(crate) enum Source {
     /// A bucket's rate; what does not fit is never minted.
     Refill,
-    /// An epoch's grant or a bucket's first fill.
+    /// An epoch's grant, a bucket's first fill, an operator's grant; what does not fit is never minted.
     Grant,
     /// A changed rule.
     RuleRaise,
     /// A closed account of the same epoch.
     MovedIn,
-    /// Amounts that were held or spent here; what does not fit is forfeited.
+    /// Amounts that were held or used here; what does not fit is forfeited.
     Refund,
 }
 
@@ -25,11 +24,10 @@ impl Lineage {
     pub(crate) fn credit(&mut self, amount: u128, source: Source, sink: &mut Sink) {
         let left = self.repay_here(amount, sink);
         let filled = left.min(self.room());
+        let bucket = self.bucket();
         let columns = &mut self.current.columns;
         columns.available += filled;
-        if let Some(Rule::Bucket { burst, .. }) = self.rule
-            && columns.available >= u128::from(burst)
-        {
+        if bucket.is_some_and(|bucket| columns.available >= u128::from(bucket.burst)) {
             // A full bucket saves up no fraction, whatever filled it: burst and fraction together would pass C8.
             self.refill_remainder = 0;
         }

@@ -11,9 +11,11 @@ use crate::ids::{ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::plan::{Ladder, Rule};
 use crate::record::{Account, ClosedAccount, Columns, Lane, LimitKind, Lineage, LineageKey};
 
+pub(crate) mod adjust;
 pub(crate) mod booking;
 pub(crate) mod change;
 pub(crate) mod credit;
+pub(crate) mod operated;
 pub(crate) mod roll;
 
 /// What a replay or a booking leaves for the book to put away.
@@ -90,12 +92,9 @@ impl Columns {
         ]
     }
 
-    /// The account's part of U in C7.
-    pub(crate) fn used(&self) -> u128 {
-        match (self.spent + self.reserved + self.to_shards).checked_sub(self.corrected) {
-            Some(used) => used,
-            None => panic!("C7: corrected {} is more than was ever used", self.corrected),
-        }
+    /// The account's part of U in C7. Negative where it holds the correction of an earlier account's usage.
+    pub(crate) fn used(&self) -> i128 {
+        (self.spent + self.reserved + self.to_shards) as i128 - self.corrected as i128
     }
 
     /// Overdraft issued less repaid.
@@ -107,6 +106,26 @@ impl Columns {
     pub(crate) fn is_active(&self) -> bool {
         let moved = [self.spent, self.reserved, self.to_shards, self.corrected, self.moved_in];
         moved.iter().any(|column| *column != 0) || self.overdraft_issued != 0 || self.overdraft_repaid != 0
+    }
+
+    /// Adds every column of another account.
+    pub(crate) fn add(&mut self, columns: &Columns) {
+        self.opening += columns.opening;
+        self.refilled += columns.refilled;
+        self.granted += columns.granted;
+        self.corrected += columns.corrected;
+        self.shards_back += columns.shards_back;
+        self.moved_in += columns.moved_in;
+        self.rule_raise += columns.rule_raise;
+        self.forgiven += columns.forgiven;
+        self.overdraft_issued += columns.overdraft_issued;
+        self.available += columns.available;
+        self.reserved += columns.reserved;
+        self.spent += columns.spent;
+        self.to_shards += columns.to_shards;
+        self.carried_forward += columns.carried_forward;
+        self.forfeited += columns.forfeited;
+        self.overdraft_repaid += columns.overdraft_repaid;
     }
 
     /// Every column with its name, in one fixed order.
@@ -133,8 +152,9 @@ impl Columns {
 }
 
 impl Lineage {
-    /// U of C7: the running epoch's usage over all its accounts.
-    pub(crate) fn used(&self) -> u128 {
+    /// U of C7: the running epoch's usage over all its accounts. Negative if an operator corrected what a
+    /// receipt corrected once more.
+    pub(crate) fn used(&self) -> i128 {
         self.past_used + self.current.columns.used()
     }
 
@@ -148,29 +168,29 @@ impl Lineage {
         self.current.columns.reserved
     }
 
-    /// A of C7; `None`: unlimited, withdrawn, or a bucket.
+    /// A of C7; `None`: unlimited, withdrawn, or a bucket. Negative where operators took more than a rule
+    /// that was lowered afterwards gives.
+    fn allowance_signed(&self) -> Option<i128> {
+        Some((self.limit()? + self.carried_in) as i128 + self.net_grants())
+    }
+
+    /// A of C7 as it is shown, at least 0.
     pub(crate) fn allowance(&self) -> Option<u128> {
-        match &self.rule {
-            Some(Rule::Period { limit, .. }) | Some(Rule::Concurrency { limit }) => {
-                Some(u128::from(*limit) + self.carried_in)
-            }
-            Some(Rule::Bucket { .. } | Rule::Unlimited { .. }) | None => None,
-        }
+        Some(u128::try_from(self.allowance_signed()?).unwrap_or(0))
     }
 
     /// What C7 says the current account's `available` is.
     pub(crate) fn target(&self) -> Option<u128> {
-        let allowance = self.allowance()?;
-        let target = allowance as i128 - self.used() as i128 + self.epoch_debt();
+        let target = self.allowance_signed()? - self.used() + self.epoch_debt();
         Some(u128::try_from(target).unwrap_or(0))
     }
 
     /// How much more the current account may hold.
     pub(crate) fn room(&self) -> u128 {
         let available = self.current.columns.available;
-        match &self.rule {
-            Some(Rule::Bucket { burst, .. }) => u128::from(*burst).saturating_sub(available),
-            _ => self.target().unwrap_or(0).saturating_sub(available),
+        match self.bucket() {
+            Some(bucket) => u128::from(bucket.burst).saturating_sub(available),
+            None => self.target().unwrap_or(0).saturating_sub(available),
         }
     }
 
@@ -242,8 +262,12 @@ pub(crate) fn write_calendar(calendar: &crate::plan::Calendar, out: &mut RowByte
 fn write_account(account: &Account, out: &mut RowBytes) {
     out.put_words([pair(account.number, account.legs), account.generation]);
     out.put_options([account.epoch_start_ms]);
-    out.put_wide(account.columns.usual());
-    out.put_rare(account.columns.rare());
+    write_columns(&account.columns, out);
+}
+
+pub(crate) fn write_columns(columns: &Columns, out: &mut RowBytes) {
+    out.put_wide(columns.usual());
+    out.put_rare(columns.rare());
 }
 
 pub(crate) fn write_key(key: &LineageKey, out: &mut RowBytes) {
@@ -282,12 +306,13 @@ impl Row for Lineage {
             self.debt,
             self.carried_in,
             self.earlier_repaid,
-            self.past_used,
             // Every bit of the signed numbers, as unsigned ones.
+            self.past_used as u128,
             self.past_debt as u128,
             self.archived_debt as u128,
-            self.archived_used,
+            self.archived_used as u128,
         ]);
+        operated::write(self.operated.as_deref(), out);
     }
 }
 
@@ -304,9 +329,10 @@ impl Row for ClosedAccount {
 }
 
 /// The statement of an account, if there is anything to tell.
-pub(crate) fn statement(key: &Arc<LineageKey>, account: &Account, at_ms: u64) -> Option<Statement> {
+pub(crate) fn statement(row: &Lineage, account: &Account, at_ms: u64) -> Option<Statement> {
     account.columns.is_active().then(|| Statement {
-        lineage: Arc::clone(key),
+        lineage: Arc::clone(&row.key),
+        unit: row.unit,
         generation: account.generation,
         epoch_start_ms: account.epoch_start_ms,
         columns: account.columns,

@@ -4,30 +4,41 @@ use std::sync::Arc;
 
 use crate::book::calendars::{Calendars, Uncovered};
 use crate::book::lineage::credit::Source;
+use crate::book::lineage::operated::Bucket;
 use crate::book::lineage::{Sink, statement};
 use crate::event::EventKind;
 use crate::plan::{Calendar, Rule};
 use crate::record::{Account, Columns, Lineage};
 
 impl Lineage {
-    /// Brings the lineage to an instant under the rule it has.
+    /// Brings the lineage to an instant under the rule it has. At one instant epochs end before boosts do.
     pub(crate) fn advance(
         &mut self,
         until_ms: u64,
         calendars: &Calendars,
         sink: &mut Sink,
     ) -> Result<(), Uncovered> {
+        while let Some(end_ms) = self.next_boost_end_ms().filter(|end_ms| *end_ms <= until_ms) {
+            self.pass(end_ms, calendars, sink)?;
+            self.end_boosts(end_ms);
+        }
+        self.pass(until_ms, calendars, sink)
+    }
+
+    /// Passes a stretch of time in which no boost ends, but at its end.
+    fn pass(&mut self, until_ms: u64, calendars: &Calendars, sink: &mut Sink) -> Result<(), Uncovered> {
         if self.epoch_end_ms.is_some_and(|end| end <= until_ms) {
             self.roll_until(until_ms, calendars, sink)?;
         }
-        if let Some(Rule::Bucket { amount, per_ms, burst }) = self.rule {
-            self.refill(until_ms, amount, per_ms, burst, sink);
+        if let Some(bucket) = self.bucket() {
+            self.refill(until_ms, bucket, sink);
         }
         self.replayed_ms = self.replayed_ms.max(until_ms);
         Ok(())
     }
 
-    fn refill(&mut self, until_ms: u64, amount: u64, per_ms: u64, burst: u64, sink: &mut Sink) {
+    fn refill(&mut self, until_ms: u64, bucket: Bucket, sink: &mut Sink) {
+        let Bucket { amount, per_ms, burst } = bucket;
         let elapsed = until_ms.saturating_sub(self.replayed_ms);
         if elapsed == 0 {
             return;
@@ -73,6 +84,7 @@ impl Lineage {
     /// Ends the running epoch and opens the next one.
     fn roll(&mut self, start_ms: u64, end_ms: Option<u64>, sink: &mut Sink) {
         let (limit, carry_over, carry_debt) = self.period();
+        let limited = limit.is_some();
         if !carry_debt && self.debt > 0 {
             let amount = self.debt;
             self.current.columns.forgiven += amount;
@@ -84,16 +96,16 @@ impl Lineage {
         self.retire_available(carried);
         self.close_current(start_ms, sink);
         self.begin_epoch(carried, Some(start_ms), end_ms);
-        if let Some(limit) = limit {
-            self.credit(u128::from(limit), Source::Grant, sink);
+        // The epoch is not given what ends as it begins.
+        self.forget_boosts(start_ms);
+        if limited {
+            self.credit(self.limit().unwrap_or(0), Source::Grant, sink);
         }
     }
 
-    fn period(&self) -> (Option<u64>, u64, bool) {
+    fn period(&self) -> (Option<u128>, u64, bool) {
         match &self.rule {
-            Some(Rule::Period { limit, carry_over, carry_debt, .. }) => {
-                (Some(*limit), *carry_over, *carry_debt)
-            }
+            Some(Rule::Period { carry_over, carry_debt, .. }) => (self.limit(), *carry_over, *carry_debt),
             _ => (None, 0, true),
         }
     }
@@ -131,7 +143,7 @@ impl Lineage {
         if of_epoch {
             self.archived_used += account.columns.used();
         }
-        sink.statements.extend(statement(&self.key, account, at_ms));
+        sink.statements.extend(statement(self, account, at_ms));
     }
 
     /// Starts an epoch on the account that has just been opened.
@@ -143,6 +155,10 @@ impl Lineage {
         self.earlier_repaid = 0;
         self.crossed = 0;
         self.carried_in = carried;
+        if self.operated.is_some() {
+            // Boosts outlive the epoch, other grants do not.
+            self.operate(|operated| operated.net = 0);
+        }
         self.epoch_end_ms = end_ms;
         self.current.epoch_start_ms = start_ms;
         self.current.columns.opening = carried;
@@ -153,7 +169,7 @@ impl Lineage {
     /// afterwards stands for the last of them; the grants and repayments of the ones before are summed.
     fn skip(&mut self, rolls: u128, sink: &mut Sink) {
         let (limit, carry_over, _) = self.period();
-        let Some(limit) = limit.map(u128::from) else { return };
+        let Some(limit) = limit else { return };
         let (debt, available) = (self.debt, self.current.columns.available);
         let repaid_before = debt.min(limit * (rolls - 1));
         let repaid_last = (debt - repaid_before).min(limit);

@@ -10,13 +10,23 @@ use super::scalars::{read_duration_ms, read_name};
 use super::{PLAN_SCHEMA, ZoneData};
 use crate::ids::TierId;
 use crate::limits::{
-    EXPIRING_GRACE_MS, EXPIRING_GRACE_MS_MAX, ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN,
-    TIERS_PER_PLAN_MAX,
+    DURATION_MS_MAX, EVENTS_KEPT_MS, EVENTS_KEPT_MS_MIN, EXPIRING_GRACE_MS, EXPIRING_GRACE_MS_MAX,
+    ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN, TIERS_PER_PLAN_MAX,
 };
 use crate::plan::{Overrides, Plan};
 
-const KEYS: [&str; 9] =
-    ["schema", "currency", "id_window", "expiring_grace", "routes", "limits", "tiers", "tenants", "defaults"];
+const KEYS: [&str; 10] = [
+    "schema",
+    "currency",
+    "id_window",
+    "expiring_grace",
+    "events_kept",
+    "routes",
+    "limits",
+    "tiers",
+    "tenants",
+    "defaults",
+];
 
 /// Reads a plan. What it returns is to be used only if there are no problems.
 pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneData<'_>) -> Plan {
@@ -58,6 +68,10 @@ pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneD
         .get("expiring_grace")
         .and_then(|place| read_duration_ms(place, problems, 1, EXPIRING_GRACE_MS_MAX))
         .unwrap_or(EXPIRING_GRACE_MS);
+    let events_kept_ms = fields
+        .get("events_kept")
+        .and_then(|place| read_duration_ms(place, problems, EVENTS_KEPT_MS_MIN, DURATION_MS_MAX))
+        .unwrap_or(EVENTS_KEPT_MS);
     let limits = declared.into_values().flatten().collect();
     Plan {
         currency,
@@ -69,6 +83,7 @@ pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneD
         default_user,
         id_window_ms,
         expiring_grace_ms,
+        events_kept_ms,
     }
 }
 

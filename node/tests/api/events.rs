@@ -1,0 +1,120 @@
+//! The stream of events.
+
+use holdfast_proto::v1::adjustment_kind::Kind;
+use holdfast_proto::{ErrorReason, v1};
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+use crate::adjusting::adjust;
+use crate::client::*;
+use crate::cluster::{Cluster, PATIENCE};
+
+/// One limit and no rate; events are kept for as short as can be.
+const SMALL: &str = "
+schema: admissionBudget.v1
+events_kept: 1m
+routes: [{ name: chat.generate }]
+limits:
+  tenant-tokens-month: { scope: tenant, unit: tokens, period: { limit: 1000, every: month } }
+";
+
+async fn watch(
+    channel: &Channel,
+    from: u64,
+    follow: bool,
+    tenant: Option<&str>,
+) -> Streaming<v1::WatchEventsResponse> {
+    let request = v1::WatchEventsRequest { from, follow, tenant: tenant.map(Into::into) };
+    Quotas::new(channel.clone()).watch_events(request).await.unwrap().into_inner()
+}
+
+async fn next(stream: &mut Streaming<v1::WatchEventsResponse>) -> Option<v1::WatchEventsResponse> {
+    tokio::time::timeout(PATIENCE, stream.message()).await.expect("an event should have come").unwrap()
+}
+
+/// The next answer that tells something: a follower says where it is before it has applied anything.
+async fn told(stream: &mut Streaming<v1::WatchEventsResponse>) -> v1::WatchEventsResponse {
+    loop {
+        let answer = next(stream).await.expect("a stream that follows does not end");
+        if !answer.events.is_empty() {
+            return answer;
+        }
+    }
+}
+
+/// Every event up to the end of a stream that does not follow.
+async fn all(channel: &Channel, from: u64, tenant: Option<&str>) -> Vec<v1::Event> {
+    let mut stream = watch(channel, from, false, tenant).await;
+    let mut events = Vec::new();
+    while let Some(answer) = next(&mut stream).await {
+        events.extend(answer.events);
+    }
+    events
+}
+
+fn kinds(events: &[v1::Event]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.as_str()).collect()
+}
+
+async fn use_up(channel: &Channel, tokens: u64) {
+    let mut ledger = Ledger::new(channel.clone());
+    let id = id();
+    ledger.reserve(reserve(&id, "acme", tokens)).await.unwrap();
+    ledger.start(start(&id, "op")).await.unwrap();
+    ledger.settle(settle(&id, "op", tokens)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_told_in_order_from_any_number_and_as_they_happen() {
+    let cluster = Cluster::found(3, |_| {});
+    let leader = cluster.leader().await;
+    let channel = cluster.channel(leader);
+    publish(channel.clone(), SMALL).await;
+    // A follower tells them too, from what it has applied.
+    let mut following = watch(&cluster.channel((leader + 1) % 3), 0, true, None).await;
+    let first = told(&mut following).await;
+    assert_eq!((kinds(&first.events), first.next), (vec!["PLAN_PUBLISHED"], 2));
+
+    // One alert at each threshold, however often it is passed (field case 54).
+    use_up(&channel, 800).await;
+    let mut operations = Operations::new(channel.clone());
+    operations.adjust(adjust(&id(), Kind::Correct(100))).await.unwrap();
+    use_up(&channel, 250).await;
+    let mut later = Vec::new();
+    while later.len() < 3 {
+        later.extend(told(&mut following).await.events);
+    }
+    assert_eq!(kinds(&later), ["CROSSED", "ADJUSTED", "CROSSED"]);
+    assert_eq!((later[0].percent, later[2].percent), (Some(80), Some(95)));
+    assert_eq!(later[1].reason.as_deref(), Some("ticket 7"));
+    let numbers: Vec<u64> = later.iter().map(|event| event.sequence).collect();
+    assert_eq!(numbers, [2, 3, 4]);
+
+    assert_eq!(all(&channel, 0, None).await.len(), 4);
+    assert_eq!(all(&channel, 3, None).await, later[1..]);
+    assert_eq!(all(&channel, 5, None).await, [], "nothing has happened from there on");
+    assert_eq!(all(&channel, 0, Some("acme")).await, later);
+    assert_eq!(all(&channel, 0, Some("other")).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_member_ends_its_streams_by_name() {
+    let mut cluster = Cluster::found(1, |_| {});
+    let leader = cluster.leader().await;
+    let channel = cluster.channel(leader);
+    publish(channel.clone(), SMALL).await;
+    let mut following = watch(&channel, 0, true, None).await;
+    next(&mut following).await.unwrap();
+    let ending = tokio::spawn(async move { following.message().await });
+    cluster.stop(0);
+    let status = tokio::time::timeout(PATIENCE, ending).await.unwrap().unwrap().unwrap_err();
+    assert_eq!(failure(&status).reason, ErrorReason::ShuttingDown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_no_name_is_refused() {
+    let cluster = Cluster::found(1, |_| {});
+    let channel = cluster.channel(cluster.leader().await);
+    let request = v1::WatchEventsRequest { from: 0, follow: false, tenant: Some(String::new()) };
+    assert_invalid(Quotas::new(channel).watch_events(request).await, "tenant");
+}

@@ -1,0 +1,168 @@
+//! Events as callers meet them: in the stream, in webhooks, in a history index.
+
+use holdfast_ledger::adjust::{Adjust, Adjustment, AdjustmentReceipt};
+use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::ids::{ActorName, RouteName, TenantId, UserId};
+use holdfast_ledger::record::LineageKey;
+
+use crate::v1;
+use crate::words::Word;
+
+/// An event with everything that its kind has, and a text for people.
+pub fn encode_event(event: &Event) -> v1::Event {
+    let Event { sequence, at_ms, revision, kind } = event;
+    v1::Event { sequence: *sequence, at_ms: *at_ms, revision: *revision, ..described(kind) }
+}
+
+/// The tenant that an event is about, if it is about one.
+pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
+    match kind {
+        EventKind::Crossed { lineage, .. }
+        | EventKind::Indebted { lineage, .. }
+        | EventKind::Repaid { lineage }
+        | EventKind::Forgiven { lineage, .. } => lineage.tenant.as_ref(),
+        EventKind::Adjusted(receipt) => receipt.command.lineage.tenant.as_ref(),
+        EventKind::Breached { tenant, .. }
+        | EventKind::Unfrozen { tenant, .. }
+        | EventKind::Frozen { tenant, .. }
+        | EventKind::UnknownResolved { tenant, .. }
+        | EventKind::TenantSet { tenant, .. } => Some(tenant),
+        EventKind::PlanPublished { .. } => None,
+    }
+}
+
+/// Everything but number and place.
+fn described(kind: &EventKind) -> v1::Event {
+    match kind {
+        EventKind::Crossed { lineage, epoch_start_ms, percent, tier } => v1::Event {
+            kind: "CROSSED".into(),
+            epoch_start_ms: *epoch_start_ms,
+            percent: Some((*percent).into()),
+            tier: tier.number(),
+            text: format!("{percent} % used: {} begins", tier.as_str()),
+            ..about(lineage)
+        },
+        EventKind::Indebted { lineage, reservation } => v1::Event {
+            kind: "INDEBTED".into(),
+            reservation: reservation.map(|id| id.to_string()),
+            text: match reservation {
+                Some(id) => format!("in debt since the settlement of {id}"),
+                None => "in debt since an operator's charge".to_owned(),
+            },
+            ..about(lineage)
+        },
+        EventKind::Repaid { lineage } => {
+            v1::Event { kind: "REPAID".into(), text: "the debt is repaid".into(), ..about(lineage) }
+        }
+        EventKind::Forgiven { lineage, amount } => v1::Event {
+            kind: "FORGIVEN".into(),
+            amount: Some(amount.to_string()),
+            text: format!("a debt of {amount} ended with its accounting epoch"),
+            ..about(lineage)
+        },
+        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+            let past = limit.as_ref().map_or_else(
+                || "the execution hard cap".to_owned(),
+                |limit| format!("the largest debt of {limit}"),
+            );
+            v1::Event {
+                kind: "BREACHED".into(),
+                tenant: Some(tenant.to_string()),
+                user: user.as_ref().map(ToString::to_string),
+                limit: limit.as_ref().map(ToString::to_string),
+                route: Some(route.to_string()),
+                unit: unit.number(),
+                reservation: Some(reservation.to_string()),
+                text: format!(
+                    "{reservation} on {route} went past {past} in {unit}; frozen: {}",
+                    frozen.as_str()
+                ),
+                ..Default::default()
+            }
+        }
+        EventKind::Unfrozen { tenant, user, route, actor, reason } => v1::Event {
+            kind: "UNFROZEN".into(),
+            ..operators_word(tenant, user.as_ref(), route, actor, reason)
+        },
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            v1::Event { kind: "FROZEN".into(), ..operators_word(tenant, user.as_ref(), route, actor, reason) }
+        }
+        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => v1::Event {
+            kind: "UNKNOWN_RESOLVED".into(),
+            reservation: Some(reservation.to_string()),
+            text: format!("{reservation} on {route}, by {actor}: {reason}"),
+            ..operators_word(tenant, user.as_ref(), route, actor, reason)
+        },
+        EventKind::Adjusted(receipt) => adjusted(receipt),
+        EventKind::PlanPublished { generation, actor } => v1::Event {
+            kind: "PLAN_PUBLISHED".into(),
+            generation: Some(*generation),
+            actor: Some(actor.to_string()),
+            text: format!("generation {generation}, by {actor}"),
+            ..Default::default()
+        },
+        EventKind::TenantSet { generation, tenant, actor } => v1::Event {
+            kind: "TENANT_SET".into(),
+            tenant: Some(tenant.to_string()),
+            generation: Some(*generation),
+            actor: Some(actor.to_string()),
+            text: format!("generation {generation}, by {actor}"),
+            ..Default::default()
+        },
+    }
+}
+
+/// What an operator did to a subject on a route.
+fn operators_word(
+    tenant: &TenantId,
+    user: Option<&UserId>,
+    route: &RouteName,
+    actor: &ActorName,
+    reason: &str,
+) -> v1::Event {
+    v1::Event {
+        tenant: Some(tenant.to_string()),
+        user: user.map(ToString::to_string),
+        route: Some(route.to_string()),
+        actor: Some(actor.to_string()),
+        reason: Some(reason.to_owned()),
+        text: format!("{route}, by {actor}: {reason}"),
+        ..Default::default()
+    }
+}
+
+/// An event that names whom a lineage is about.
+fn about(lineage: &LineageKey) -> v1::Event {
+    let v1::LimitSubject { limit, tenant, user, route, model, region } = lineage.into();
+    v1::Event { limit: Some(limit), tenant, user, route, model, region, ..Default::default() }
+}
+
+fn adjusted(receipt: &AdjustmentReceipt) -> v1::Event {
+    let Adjust { id, lineage, what, actor, reason, .. } = &receipt.command;
+    let unit = receipt.unit;
+    let (kind, amount, did) = match what {
+        Adjustment::Grant(amount) => ("ADJUSTED", Some(amount), format!("{amount} {unit} granted")),
+        Adjustment::Take(amount) => ("ADJUSTED", Some(amount), format!("{amount} {unit} taken away")),
+        Adjustment::Charge(amount) => ("ADJUSTED", Some(amount), format!("{amount} {unit} charged")),
+        Adjustment::Correct(amount) => {
+            ("ADJUSTED", Some(amount), format!("usage corrected by {amount} {unit}"))
+        }
+        Adjustment::SetUsed(used) => ("ADJUSTED", Some(used), format!("usage set to {used} {unit}")),
+        Adjustment::Boost { amount, until_ms } => {
+            ("BOOSTED", Some(amount), format!("{amount} {unit} more until {until_ms}"))
+        }
+        Adjustment::EndBoost { boost } => ("BOOST_ENDED", None, format!("the boost {boost} ended")),
+    };
+    v1::Event {
+        kind: kind.into(),
+        unit: unit.number(),
+        epoch_start_ms: receipt.epoch_start_ms,
+        amount: amount.map(ToString::to_string),
+        adjustment: Some(id.to_string()),
+        generation: Some(receipt.generation),
+        actor: Some(actor.to_string()),
+        reason: Some(reason.clone()),
+        text: format!("{did}, by {actor}: {reason}"),
+        ..about(lineage)
+    }
+}
