@@ -73,6 +73,10 @@ fn advice(kind: Kind, answered: &Answered) -> Option<String> {
         (_, ErrorReason::GenerationMismatch) => {
             "Look at what is in force (`holdfast plan diff`) and apply again."
         }
+        (_, ErrorReason::Destructive) if answered.message.starts_with("it has to be forced") => {
+            "Nothing was changed. `holdfast plan diff` shows it too; --force publishes it all the same."
+        }
+        (_, ErrorReason::Destructive) => "Nothing was changed. Give the limit a new id.",
         (_, ErrorReason::Conflict) => {
             "Nothing was changed. `holdfast get` shows what stands under the id; something new needs a new id."
         }

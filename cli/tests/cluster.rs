@@ -356,6 +356,59 @@ fn without_times(mut document: Value) -> Value {
 }
 
 #[test]
+fn plans_are_forced_rolled_out_and_rolled_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let first = file("first.yaml", MONTH_OF_1000);
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &first]);
+    let held = reserve(&dev, &["demo", "--amount", "tokens=400"]).document();
+    assert_eq!((&held["lane"], &held["shadow"]), (&"enforced".into(), &Value::Null));
+
+    let renamed = file("renamed.yaml", &MONTH_OF_1000.replace("month-tokens", "tokens-of-a-month"));
+    let diff = dev.ask(&["plan", "diff", &renamed]).document();
+    let lost = &diff["destructive"][0];
+    assert_eq!(
+        (&lost["limit"], &lost["reservations"], &lost["held"]),
+        (&"month-tokens".into(), &1.into(), &400.into())
+    );
+    let refused = dev.ask(&["plan", "apply", &renamed]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("1 open reservation holds 400 tokens"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(dev.ask(&["plan", "apply", &renamed, "--force"]).document()["changed"], true);
+    let unit = file("unit.yaml", &MONTH_OF_1000.replace("unit: tokens", "unit: requests"));
+    let refused = dev.ask(&["plan", "apply", &unit, "--force"]);
+    assert!(refused.code == 3 && refused.stderr.contains("new limit id"), "{}", refused.stderr);
+
+    let back = dev.ask(&["plan", "rollback"]).document();
+    assert_eq!(back["changed"], true);
+    assert_eq!(dev.ask(&["plan", "get"]).document()["document"], MONTH_OF_1000);
+    let list = dev.ask(&["plan", "list"]).document();
+    assert_eq!(list["plans"][0]["restored"], list["plans"][2]["generation"], "{list}");
+    let status = dev.ask(&["plan", "status"]).document();
+    assert_eq!(status["rollbacks"][0]["drained"], true, "nothing was admitted in between: {status}");
+
+    let text = MONTH_OF_1000.replace("- name: chat.generate", "- name: chat.generate\n    rollout: shadow");
+    let shadow = file("shadow.yaml", &text);
+    assert_eq!(dev.ask(&["plan", "apply", &shadow]).document()["changed"], true);
+    let admitted = reserve(&dev, &["demo", "--amount", "tokens=1001"]).document();
+    assert_eq!((&admitted["lane"], &admitted["tier"]), (&"shadow".into(), &"NORMAL".into()));
+    let decision = &admitted["shadow"];
+    assert_eq!((&decision["decision"], &decision["reason"]), (&"rejected".into(), &"never fits".into()));
+    assert_eq!(reserve(&dev, &["demo", "--amount", "tokens=900"]).code, 0);
+    let quota = dev.ask(&["quota", "demo", "--shadow"]).document();
+    let tokens = line(&quota, "month-tokens");
+    assert_eq!((&tokens["lane"], &tokens["held"]), (&"shadow".into(), &900.into()));
+    assert_eq!(line(&dev.ask(&["quota", "demo"]).document(), "month-tokens")["held"], 400);
+    let status = dev.ask(&["plan", "status"]).document();
+    assert_eq!(status["rollouts"][0]["rejected"]["month-tokens"], 1, "{status}");
+}
+
+#[test]
 fn members_die_are_reported_and_the_data_stays() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

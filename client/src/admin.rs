@@ -58,6 +58,22 @@ impl Client {
             tenant: tenant.to_owned(),
             user: user.map(ToOwned::to_owned),
             stale: self.options.stale,
+            shadow: false,
+        };
+        self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
+    }
+
+    /// The same of the shadow lane, as far as anything was booked there.
+    pub async fn quota_in_shadow(
+        &self,
+        tenant: &str,
+        user: Option<&str>,
+    ) -> Result<v1::GetQuotaResponse, CallError> {
+        let request = v1::GetQuotaRequest {
+            tenant: tenant.to_owned(),
+            user: user.map(ToOwned::to_owned),
+            stale: self.options.stale,
+            shadow: true,
         };
         self.unary(Kind::Read, request, call!(QuotasClient, get_quota)).await
     }
@@ -79,18 +95,20 @@ impl Client {
         self.unary(Kind::Read, request, call!(QuotasClient, watch_events)).await
     }
 
-    /// Publishes a plan document. Not repeated once it may have been done: an *unknown* publish is
-    /// looked up by the plan in force.
+    /// Publishes a plan document; `force`: even if that destroys what is held on limits or owed to them. Not
+    /// repeated once it may have been done: an *unknown* publish is looked up by the plan in force.
     pub async fn publish_plan(
         &self,
         document: &str,
         expected_generation: Option<u64>,
+        force: bool,
         actor: &str,
     ) -> Result<v1::PublishResponse, CallError> {
         let request = v1::PublishRequest {
             expected_generation,
             document: document.to_owned(),
             actor: actor.to_owned(),
+            force,
         };
         self.unary(Kind::Once, request, call!(PlansClient, publish)).await
     }
@@ -115,6 +133,24 @@ impl Client {
     ) -> Result<v1::DiffPlansResponse, CallError> {
         let request = v1::DiffPlansRequest { from: Some(from), to: Some(to), stale: self.options.stale };
         self.unary(Kind::Read, request, call!(PlansClient, diff)).await
+    }
+
+    /// Publishes the content of an earlier generation again. Not repeated once it may have been done: an
+    /// *unknown* roll-back is looked up by the plan in force.
+    pub async fn roll_back_plan(
+        &self,
+        to: u64,
+        expected_generation: Option<u64>,
+        actor: &str,
+    ) -> Result<v1::PublishResponse, CallError> {
+        let request = v1::RollbackRequest { generation: to, expected_generation, actor: actor.to_owned() };
+        self.unary(Kind::Once, request, call!(PlansClient, rollback)).await
+    }
+
+    /// How the plan in force is rolled out, and how far rolled-back generations have drained.
+    pub async fn plan_status(&self) -> Result<v1::PlanStatusResponse, CallError> {
+        let request = v1::PlanStatusRequest { stale: self.options.stale };
+        self.unary(Kind::Read, request, call!(PlansClient, status)).await
     }
 
     /// Sets a tenant's whole record, or removes it. Not repeated once it may have been done.

@@ -85,6 +85,7 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::ResolveUnknown(command) => Some(command.id),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
+        | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::Freeze(_)
         | Command::Unfreeze(_)

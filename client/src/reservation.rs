@@ -7,6 +7,7 @@ use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::{Receipt, State, Tier};
 use holdfast_proto::ledger::command::{Correct, Release, Renew, ReportUnknown, Settle, Start};
 use holdfast_proto::ledger::ids::OperationId;
+use holdfast_proto::ledger::shadow::ShadowDecision;
 use holdfast_proto::ledger::{Amounts, Command, ReservationId};
 
 use crate::client::{Client, as_ms};
@@ -63,6 +64,11 @@ impl Reservation {
     /// The tier at admission: what the caller is asked to make do with.
     pub fn tier(&self) -> Tier {
         self.receipt.tier
+    }
+
+    /// What the shadow lane decided, if it was admitted there: what would have become of it if its route were enforced.
+    pub fn shadow(&self) -> Option<&ShadowDecision> {
+        self.receipt.shadow.as_deref()
     }
 
     /// Binds an operation and lets it run: RESERVED → STARTED. To be called before the work begins.

@@ -18,7 +18,7 @@ fn client(members: &[&str]) -> Client {
 
 fn publishing(client: &Client) -> tokio::task::JoinHandle<Result<v1::PublishResponse, CallError>> {
     let client = client.clone();
-    tokio::spawn(async move { client.publish_plan("document", Some(3), "ops").await })
+    tokio::spawn(async move { client.publish_plan("document", Some(3), false, "ops").await })
 }
 
 #[tokio::test]

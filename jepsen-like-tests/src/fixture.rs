@@ -123,6 +123,7 @@ impl Story {
             document(PlanShape { hold_ttl_ms: 60_000, usage_deadline_ms: 60_000, slots_per_tenant: 5 });
         let publish = PublishPlan {
             expected_generation: None,
+            force: false,
             plan: Arc::new(Plan::parse(&document).expect(WELL_FORMED)),
             document: document.as_str().into(),
             actor: ActorName::new("fixture").expect(WELL_FORMED),

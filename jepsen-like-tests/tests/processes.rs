@@ -73,7 +73,7 @@ async fn a_leader_that_is_asked_to_stop_hands_over_and_no_caller_sees_an_error()
     cluster.wait_for_leader(&client, PATIENCE).await.expect("a leader");
     let shape = PlanShape { hold_ttl_ms: 3_600_000, usage_deadline_ms: 3_600_000, slots_per_tenant: 100 };
     let began = Instant::now();
-    while let Err(error) = client.publish_plan(&document(shape), None, "test").await {
+    while let Err(error) = client.publish_plan(&document(shape), None, false, "test").await {
         assert!(began.elapsed() < PATIENCE, "the plan is not taken: {error}");
     }
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));

@@ -59,6 +59,7 @@ impl Load {
         };
         let publish = Command::PublishPlan(PublishPlan {
             expected_generation: None,
+            force: false,
             document: PLAN.into(),
             plan: Arc::new(Plan::parse(PLAN).unwrap()),
             actor: "bench".parse().unwrap(),

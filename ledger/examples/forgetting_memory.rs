@@ -101,6 +101,7 @@ pub fn measure(users: u64) -> Result<(usize, usize), Box<dyn Error>> {
     let plan = Plan::parse(PLAN).map_err(|errors| format!("{errors:?}"))?;
     run.apply(&[Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(plan),
         actor: "example".parse()?,

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::parse(PLAN).map_err(|errors| format!("{errors:?}"))?;
     let publish = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(plan),
         actor: "example".parse()?,

@@ -6,8 +6,10 @@ use smallvec::SmallVec;
 
 use crate::adjust::AdjustmentReceipt;
 use crate::ids::{ActorName, IdempotencyKey, LimitId, OperationId, ReservationId};
+use crate::loss::LimitLoss;
 use crate::plan::Level;
-use crate::record::{Leg, Subject};
+use crate::record::{Lane, Leg, Subject};
+use crate::shadow::ShadowDecision;
 use crate::unit::{Amounts, Unit};
 
 /// The answer to one command. The book's revision after it is [`crate::Book::revision`].
@@ -97,6 +99,9 @@ pub struct Receipt {
     pub debt: Amounts,
     /// What most reservations have nothing to say of.
     pub extras: Option<Arc<Extras>>,
+    /// What the shadow lane decided of it; `None`: it is in the enforced lane. `tier`, which a gateway acts on,
+    /// is NORMAL in the shadow lane.
+    pub shadow: Option<Arc<ShadowDecision>>,
 }
 
 /// What few reservations have; apart, so that the others do not carry it. Shared by a reservation and its receipts.
@@ -141,6 +146,11 @@ impl Receipt {
     /// What it used, as far as it is known: what a correction says, else what it was settled with.
     pub fn used(&self) -> Option<Amounts> {
         self.correction().map(|correction| correction.actual).or(self.actual)
+    }
+
+    /// The lane that it was admitted in, where it settles too.
+    pub fn lane(&self) -> Lane {
+        if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }
     }
 }
 
@@ -290,6 +300,11 @@ pub enum Refusal {
     GenerationMismatch {
         /// The one in force.
         generation: u64,
+    },
+    /// The plan would destroy what is held on limits or owed to them, and was not forced to (or cannot be).
+    Destructive {
+        /// What it would do, by limit id.
+        losses: Vec<LimitLoss>,
     },
     /// The same adjustment id with other content.
     AdjustmentConflict,

@@ -59,6 +59,8 @@ pub enum Command {
     PublishPlan(PublishPlan),
     /// A publish in the log whose document no node of these rules can read. Never proposed.
     UnreadablePlan(UnreadablePlan),
+    /// Publish the content of an earlier generation again.
+    RollBack(RollBack),
     /// Set or remove a tenant's record.
     SetTenant(SetTenant),
     /// An operator stops admissions for a subject and route.
@@ -243,6 +245,8 @@ pub struct ReportUnknown {
 pub struct UnreadablePlan {
     /// As in [`PublishPlan`].
     pub expected_generation: Option<u64>,
+    /// As in [`PublishPlan`].
+    pub force: bool,
     /// What was to be a plan.
     pub document: Arc<str>,
     /// As in [`PublishPlan`].
@@ -270,11 +274,24 @@ pub struct ResolveUnknown {
 pub struct PublishPlan {
     /// The generation that the publisher saw; another one in force refuses the publish. `None`: any.
     pub expected_generation: Option<u64>,
+    /// Publish even if that destroys what is held on limits or owed to them ([`crate::Book::losses`]).
+    pub force: bool,
     /// The document, kept word for word so that `plan get` returns what was published.
     pub document: Arc<str>,
     /// What the document means; parsed where it enters the cluster and again by each replica.
     pub plan: Arc<Plan>,
     /// Who published it.
+    pub actor: ActorName,
+}
+
+/// See [`Command::RollBack`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollBack {
+    /// The generation to go back to: the plan that was in force then becomes the content of a new generation.
+    pub to: u64,
+    /// The generation that the caller saw; `None`: any.
+    pub expected_generation: Option<u64>,
+    /// Who rolls back.
     pub actor: ActorName,
 }
 

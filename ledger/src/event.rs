@@ -6,7 +6,7 @@ use crate::adjust::AdjustmentReceipt;
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
-use crate::record::{Columns, LineageKey};
+use crate::record::{Columns, Lane, LineageKey};
 use crate::unit::Unit;
 
 /// Something that happened, with its place in the one order of all events.
@@ -63,6 +63,8 @@ pub enum EventKind {
         tenant: TenantId,
         /// The plan's route.
         route: RouteName,
+        /// Its lane. In the shadow lane nothing is ever frozen.
+        lane: Lane,
         /// The unit.
         unit: Unit,
         /// The limit past whose debt it went; `None`: the execution hard cap.
@@ -119,6 +121,19 @@ pub enum EventKind {
     PlanPublished {
         /// The generation it gave.
         generation: u64,
+        /// Whether it was forced to destroy what limits held or were owed.
+        forced: bool,
+        /// Who.
+        actor: ActorName,
+    },
+    /// A plan was rolled back; it follows the event of the publish that did it.
+    RolledBack {
+        /// The generation that it gave.
+        generation: u64,
+        /// The generation whose plan is in force again.
+        restored: u64,
+        /// The first of the generations that were rolled back, up to the one before `generation`.
+        first: u64,
         /// Who.
         actor: ActorName,
     },

@@ -16,9 +16,11 @@ pub mod command;
 pub mod event;
 pub mod ids;
 pub mod limits;
+pub mod loss;
 pub mod plan;
 pub mod query;
 pub mod record;
+pub mod shadow;
 pub mod unit;
 
 mod apply;

@@ -151,8 +151,11 @@ pub const RESERVATIONS_OPEN_MAX: usize = 4_000_000;
 /// Reservations, open and remembered, that a book holds before it refuses new ones.
 pub const RESERVATIONS_KEPT_MAX: usize = 16_000_000;
 
-/// Accounts that a book holds before it refuses to open new ones.
+/// Accounts of the enforced lane that a book holds before it refuses to open new ones.
 pub const ACCOUNTS_MAX: usize = 16_000_000;
+
+/// Accounts of the shadow lane, besides [`ACCOUNTS_MAX`]: past it the shadow lane decides nothing.
+pub const SHADOW_ACCOUNTS_MAX: usize = 4_000_000;
 
 const _: () = assert!(RESERVATIONS_OPEN_MAX <= RESERVATIONS_KEPT_MAX);
 const _: () = assert!(TIMERS_PER_ENTRY_MAX >= 2 * COMMANDS_PER_ENTRY_MAX);

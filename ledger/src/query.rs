@@ -1,12 +1,13 @@
 //! What the book shows when it is asked: quotas, counts, audit.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::plan::{Level, Plan, TenantRecord};
-use crate::record::{Columns, LineageKey};
+use crate::record::{Columns, Lane, LineageKey};
 use crate::unit::Unit;
 
 /// A plan as it was published.
@@ -22,6 +23,56 @@ pub struct PublishedPlan {
     pub published_at_ms: u64,
     /// Who published it.
     pub actor: ActorName,
+    /// What it rolled back; `None`: an ordinary publish.
+    pub roll_back: Option<RolledBack>,
+}
+
+/// What a publish rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RolledBack {
+    /// The generation of the plan whose content it published again.
+    pub restored: u64,
+    /// The first generation that was rolled back. The last one is that before its own.
+    pub first: u64,
+}
+
+/// How far the generations of one roll-back have drained. They admit nothing any more; what they admitted goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drain {
+    /// The generation that the roll-back gave.
+    pub generation: u64,
+    /// What it rolled back.
+    pub rolled_back: RolledBack,
+    /// Book time of the roll-back, ms.
+    pub at_ms: u64,
+    /// Who rolled back.
+    pub actor: ActorName,
+    /// Open reservations that the generations admitted, by state.
+    pub reserved: u64,
+    /// Of them, started.
+    pub started: u64,
+    /// Of them, with unknown usage.
+    pub usage_unknown: u64,
+    /// What they hold, per unit, in the order of [`Unit::ALL`]. One that several limits count is counted once.
+    pub held: [u128; 4],
+    /// Debt that settlements of theirs began, by limit, as far as it is not repaid.
+    pub debts: BTreeMap<LimitId, DrainDebt>,
+}
+
+/// Debt of one limit that a roll-back waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DrainDebt {
+    /// How many of the limit's lineages are in debt.
+    pub lineages: u64,
+    /// What they owe together, in the limit's unit.
+    pub debt: u128,
+}
+
+impl Drain {
+    /// Whether nothing is open any more.
+    pub fn is_done(&self) -> bool {
+        self.reserved + self.started + self.usage_unknown == 0 && self.debts.is_empty()
+    }
 }
 
 /// A tenant's record as it was set by command.
@@ -56,6 +107,8 @@ pub struct QuotaLine {
     pub model: Option<ModelName>,
     /// The region, if the limit is keyed by it.
     pub region: Option<RegionName>,
+    /// The lane. What the shadow lane says of suspension, freezes and tiers holds for nobody.
+    pub lane: Lane,
     /// Spent in this epoch and to shards, corrections taken off; 0 for concurrency. For a bucket: what is missing of its burst and not held.
     pub used: u64,
     /// Held by open reservations of this epoch.

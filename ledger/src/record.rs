@@ -1,7 +1,8 @@
 //! Everything the book stores, as plain rows: what a snapshot is made of.
 //!
 //! The order in a snapshot is: one header, then plans, tenants, calendars, lineages, closed accounts,
-//! reservations, tombstones, freezes, adjustments, statements, events; within a kind by slot, generation, name or sequence.
+//! reservations, tombstones, freezes, shadow counts, adjustments, statements, events; within a kind by slot,
+//! generation, name or sequence.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::ids::{
 };
 use crate::plan::{Calendar, Ladder, Level, Rule};
 use crate::query::{PublishedPlan, TenantVersion};
+use crate::shadow::{ShadowCounts, ShadowDecision};
 use crate::unit::{Amounts, Unit};
 
 /// One stored row.
@@ -37,6 +39,8 @@ pub enum Record {
     Tombstone(u32, Tombstone),
     /// A freeze.
     Freeze(Freeze),
+    /// What the shadow lane of a route decided.
+    Shadow(ShadowCounts),
     /// An adjustment that is remembered.
     Adjustment(AdjustmentRow),
     /// The statement of an archived account.
@@ -85,8 +89,18 @@ pub enum Lane {
     /// Decides.
     #[default]
     Enforced,
-    /// Only counts.
+    /// Decides too, but its decisions are only recorded.
     Shadow,
+}
+
+impl Lane {
+    /// The word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Lane::Enforced => "enforced",
+            Lane::Shadow => "shadow",
+        }
+    }
 }
 
 /// What makes a lineage: a limit and the values of its scope.
@@ -233,6 +247,8 @@ pub struct Lineage {
     pub current: Account,
     /// Overdraft issued less repaid, over all its accounts ever.
     pub debt: u128,
+    /// The earliest generation under which what is owed was admitted; 0: nothing is owed.
+    pub debt_generation: u64,
     /// What was carried into the running epoch.
     pub carried_in: u128,
     /// Debt of earlier epochs that was repaid in the running one.
@@ -321,6 +337,8 @@ pub struct ReservationRow {
     pub started_at_ms: u64,
     /// Since when its usage has been unknown, ms; 0: it is not.
     pub unknown_at_ms: u64,
+    /// What the shadow lane decided of it; `None`: it is in the enforced lane.
+    pub shadow: Option<Arc<ShadowDecision>>,
     /// Its end.
     pub ended: Option<Box<Ended>>,
     /// What most reservations do not have.

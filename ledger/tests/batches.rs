@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdfast_ledger::answer::{Answer, Receipt};
 use holdfast_ledger::command::{Command, EntryHeader, PublishPlan, Request, Reserve};
 use holdfast_ledger::query::QuotaLine;
-use holdfast_ledger::record::{Header, Record};
+use holdfast_ledger::record::{Header, Lane, Record};
 use holdfast_ledger::{Amounts, Book, Plan, ReservationId};
 
 const NOW_MS: u64 = 1_800_000_000_000;
@@ -68,6 +68,7 @@ fn ten_hits(limit: u64, entries: &[usize]) -> Outcome {
         document: document.into(),
         plan,
         expected_generation: None,
+        force: false,
         actor: "ops".parse().unwrap(),
     };
     apply(&mut book, &[Command::PublishPlan(publish)]);
@@ -81,7 +82,7 @@ fn ten_hits(limit: u64, entries: &[usize]) -> Outcome {
     assert!(rest.is_empty());
     assert!(book.audit().ok);
     let mut quotas = book.quota(&"acme".parse().unwrap(), None, NOW_MS);
-    quotas.extend(book.quota_global(NOW_MS));
+    quotas.extend(book.quota_global(Lane::Enforced, NOW_MS));
     let known = |n| book.reservation(ReservationId::from_parts(NOW_MS, n), NOW_MS);
     let receipts = (1..=10).map(known).collect();
     let (revision, digest) = (book.revision(), book.digest());

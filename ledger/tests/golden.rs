@@ -73,7 +73,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
     let all: String = scripts().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = [
         "reserve", "start", "settle", "release", "renew", "estimate", "correct", "unknown", "resolve",
-        "freeze", "plan", "tenant", "unfreeze", "adjust", "tick", "rules",
+        "freeze", "plan", "rollback", "tenant", "unfreeze", "adjust", "tick", "rules",
     ];
     let answers = [
         "invalid",
@@ -83,6 +83,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "id too old",
         "id in future",
         "generation mismatch",
+        "destructive",
         "epoch closed",
         "overloaded",
         "rejected: frozen",
@@ -102,6 +103,7 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "unknown resolved",
         "adjusted",
         "published",
+        "rolled back",
         "tenant set",
     ];
     let lines: Vec<&str> = all.lines().collect();

@@ -495,15 +495,12 @@ fn each_fault_of_a_route_has_its_answer() {
             "- {name: r, rollout: enforced}",
             "line 3: routes[0].rollout: must be enforce, shadow or a percentage such as 5%, is \"enforced\"; did you mean \"enforce\"?",
         ),
-        (
-            "- {name: r, rollout: shadow}",
-            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
-        ),
-        (
-            "- {name: r, rollout: 5%}",
-            "line 3: routes[0].rollout: needs a shadow lane, which this version does not have yet: leave it out",
-        ),
         ("- {name: r, rollout: 101%}", "line 3: routes[0].rollout: is 101%; at most 100% is possible"),
+        (
+            "- {name: r, rollout: {percent: 5%, by: users}}",
+            "line 3: routes[0].rollout.by: must be tenant or user, is \"users\"; did you mean \"user\"?",
+        ),
+        ("- {name: r, rollout: {by: user}}", "line 3: routes[0].rollout: \"percent\" is missing"),
         (
             "- {name: r, estimator: md5:1}",
             "line 3: routes[0].estimator: is \"md5:1\"; a digest is sha256: and 64 hexadecimal digits in lower case",

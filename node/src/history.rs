@@ -240,7 +240,8 @@ mod tests {
         assert_eq!((wire.sequence, wire.kind.as_str(), wire.tenant.as_str()), (9, "TENANT_SET", "acme"));
         assert_eq!(wire.text, "generation 3, by ops");
 
-        let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+        let published =
+            EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
         let (record, wire) = history_event(&event(10, published));
         assert_eq!((record.tenant, wire.kind.as_str()), (None, "PLAN_PUBLISHED"));
     }
@@ -248,7 +249,10 @@ mod tests {
     #[test]
     fn a_batch_is_everything_from_its_entrys_first_revision_on() {
         let published = |sequence| {
-            event(sequence, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() })
+            event(
+                sequence,
+                EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() },
+            )
         };
         let batch = batch(20, 6, &[published(1), published(2)]);
         assert_eq!(
@@ -260,8 +264,13 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_message_is_an_error() {
-        let mut damaged =
-            record(&event(1, EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() }), 6);
+        let mut damaged = record(
+            &event(
+                1,
+                EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() },
+            ),
+            6,
+        );
         damaged.body = vec![0xff; 3];
         assert!(entry(&damaged).is_err());
     }

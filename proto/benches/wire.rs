@@ -81,6 +81,7 @@ fn receipt() -> Answer {
         ended_at_ms: None,
         ended_revision: None,
         debt: Amounts::NONE,
+        shadow: None,
         extras: None,
     };
     Answer::Reservation(receipt.into())

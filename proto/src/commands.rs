@@ -176,6 +176,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::ReportUnknown(command) => Wire::ReportUnknown(command.into()),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
+        | Command::RollBack(_)
         | Command::SetTenant(_)
         | Command::ResolveUnknown(_)
         | Command::Freeze(_)

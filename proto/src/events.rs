@@ -3,7 +3,7 @@
 use holdfast_ledger::adjust::{Adjust, Adjustment, AdjustmentReceipt};
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::ids::{ActorName, RouteName, TenantId, UserId};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::record::{Lane, LineageKey};
 
 use crate::v1;
 use crate::words::Word;
@@ -27,7 +27,7 @@ pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
         | EventKind::Frozen { tenant, .. }
         | EventKind::UnknownResolved { tenant, .. }
         | EventKind::TenantSet { tenant, .. } => Some(tenant),
-        EventKind::PlanPublished { .. } => None,
+        EventKind::PlanPublished { .. } | EventKind::RolledBack { .. } => None,
     }
 }
 
@@ -60,23 +60,25 @@ fn described(kind: &EventKind) -> v1::Event {
             text: format!("a debt of {amount} ended with its accounting epoch"),
             ..about(lineage)
         },
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             let past = limit.as_ref().map_or_else(
                 || "the execution hard cap".to_owned(),
                 |limit| format!("the largest debt of {limit}"),
             );
+            let outcome = match lane {
+                Lane::Enforced => format!("; frozen: {}", frozen.as_str()),
+                Lane::Shadow => ", in the shadow lane".to_owned(),
+            };
             v1::Event {
                 kind: "BREACHED".into(),
+                shadow: *lane == Lane::Shadow,
                 tenant: Some(tenant.to_string()),
                 user: user.as_ref().map(ToString::to_string),
                 limit: limit.as_ref().map(ToString::to_string),
                 route: Some(route.to_string()),
                 unit: unit.number(),
                 reservation: Some(reservation.to_string()),
-                text: format!(
-                    "{reservation} on {route} went past {past} in {unit}; frozen: {}",
-                    frozen.as_str()
-                ),
+                text: format!("{reservation} on {route} went past {past} in {unit}{outcome}"),
                 ..Default::default()
             }
         }
@@ -94,11 +96,24 @@ fn described(kind: &EventKind) -> v1::Event {
             ..operators_word(tenant, user.as_ref(), route, actor, reason)
         },
         EventKind::Adjusted(receipt) => adjusted(receipt),
-        EventKind::PlanPublished { generation, actor } => v1::Event {
+        EventKind::PlanPublished { generation, forced, actor } => v1::Event {
             kind: "PLAN_PUBLISHED".into(),
             generation: Some(*generation),
+            forced: *forced,
             actor: Some(actor.to_string()),
-            text: format!("generation {generation}, by {actor}"),
+            text: format!("generation {generation}, by {actor}{}", if *forced { ", forced" } else { "" }),
+            ..Default::default()
+        },
+        EventKind::RolledBack { generation, restored, first, actor } => v1::Event {
+            kind: "ROLLED_BACK".into(),
+            generation: Some(*generation),
+            restored: Some(*restored),
+            first_rolled_back: Some(*first),
+            actor: Some(actor.to_string()),
+            text: format!(
+                "generations {first} to {}, back to {restored}, by {actor}",
+                generation.saturating_sub(1)
+            ),
             ..Default::default()
         },
         EventKind::TenantSet { generation, tenant, actor } => v1::Event {
@@ -134,7 +149,8 @@ fn operators_word(
 /// An event that names whom a lineage is about.
 fn about(lineage: &LineageKey) -> v1::Event {
     let v1::LimitSubject { limit, tenant, user, route, model, region } = lineage.into();
-    v1::Event { limit: Some(limit), tenant, user, route, model, region, ..Default::default() }
+    let shadow = lineage.lane == Lane::Shadow;
+    v1::Event { limit: Some(limit), tenant, user, route, model, region, shadow, ..Default::default() }
 }
 
 fn adjusted(receipt: &AdjustmentReceipt) -> v1::Event {

@@ -24,6 +24,7 @@ pub mod reasons;
 pub mod receipt;
 pub mod records;
 pub mod request;
+pub mod shadow;
 pub mod tenants;
 pub mod words;
 

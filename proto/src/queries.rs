@@ -1,6 +1,10 @@
 //! What the book shows when it is asked: quota lines and audits.
 
-use holdfast_ledger::query::{AuditReport, EpochStatement, QuotaLine, Violation};
+use holdfast_ledger::ids::LimitId;
+use holdfast_ledger::query::{
+    AuditReport, Drain, DrainDebt, EpochStatement, QuotaLine, RolledBack, Violation,
+};
+use holdfast_ledger::record::Lane;
 use holdfast_ledger::unit::Unit;
 
 use crate::answers::encode_digest;
@@ -19,6 +23,7 @@ impl From<&QuotaLine> for v1::QuotaLine {
             route,
             model,
             region,
+            lane,
             used,
             held,
             limit_amount,
@@ -52,6 +57,7 @@ impl From<&QuotaLine> for v1::QuotaLine {
             route: route.as_ref().map(|name| name.as_str().to_owned()),
             model: model.as_ref().map(|name| name.as_str().to_owned()),
             region: region.as_ref().map(|name| name.as_str().to_owned()),
+            shadow: *lane == Lane::Shadow,
         }
     }
 }
@@ -84,6 +90,7 @@ impl TryFrom<&v1::QuotaLine> for QuotaLine {
             route: optional_name("route", wire.route.as_deref())?,
             model: optional_name("model", wire.model.as_deref())?,
             region: optional_name("region", wire.region.as_deref())?,
+            lane: if wire.shadow { Lane::Shadow } else { Lane::Enforced },
             used: wire.used,
             held: wire.held,
             limit_amount: wire.limit,
@@ -97,6 +104,44 @@ impl TryFrom<&v1::QuotaLine> for QuotaLine {
             generation: wire.generation,
             epoch_start_ms: wire.epoch_start_ms,
         })
+    }
+}
+
+impl From<&Drain> for v1::RollbackStatus {
+    fn from(drain: &Drain) -> Self {
+        let Drain {
+            generation,
+            rolled_back: RolledBack { restored, first },
+            at_ms,
+            actor,
+            reserved,
+            started,
+            usage_unknown,
+            held,
+            debts,
+        } = drain;
+        let held = Unit::ALL.into_iter().zip(held).filter(|(_, held)| **held > 0);
+        let debt = |(limit, owed): (&LimitId, &DrainDebt)| v1::DrainDebt {
+            limit: limit.as_str().to_owned(),
+            lineages: owed.lineages,
+            debt: owed.debt.to_string(),
+        };
+        v1::RollbackStatus {
+            generation: *generation,
+            restored: *restored,
+            first: *first,
+            last: generation.saturating_sub(1),
+            at_ms: *at_ms,
+            actor: actor.as_str().to_owned(),
+            drained: drain.is_done(),
+            reserved: *reserved,
+            started: *started,
+            usage_unknown: *usage_unknown,
+            held: held
+                .map(|(unit, held)| v1::WideAmount { unit: unit.number(), amount: held.to_string() })
+                .collect(),
+            debts: debts.iter().map(debt).collect(),
+        }
     }
 }
 

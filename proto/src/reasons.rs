@@ -58,6 +58,8 @@ reasons! {
     IdInFuture = "ID_IN_FUTURE",
     /// Another generation is in force.
     GenerationMismatch = "GENERATION_MISMATCH",
+    /// The plan would destroy what is held or owed.
+    Destructive = "DESTRUCTIVE",
     /// The accounting epoch is not the running one.
     EpochClosed = "EPOCH_CLOSED",
     /// Events from before the first one kept.
@@ -102,7 +104,7 @@ impl ErrorReason {
             RejectedFrozen | RejectedNeverFits | RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => {
                 Code::ResourceExhausted
             }
-            Conflict | WrongState | EpochClosed | WrongIdentity => Code::FailedPrecondition,
+            Conflict | WrongState | Destructive | EpochClosed | WrongIdentity => Code::FailedPrecondition,
             NotFound => Code::NotFound,
             IdTooOld | IdInFuture | EventsGone => Code::OutOfRange,
             GenerationMismatch => Code::Aborted,
@@ -124,7 +126,9 @@ impl ErrorReason {
             | DroppedLate | TimedOut | OutcomeUnknown | NodeFailed => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | EpochClosed | EventsGone | WrongIdentity | Unsupported => false,
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | WrongIdentity | Unsupported => {
+                false
+            }
         }
     }
 
@@ -135,9 +139,9 @@ impl ErrorReason {
             TimedOut | OutcomeUnknown | NodeFailed => false,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | RejectedDebt
             | RejectedHeld | RejectedSpent | Conflict | WrongState | NotFound | IdTooOld | IdInFuture
-            | GenerationMismatch | EpochClosed | EventsGone | Overloaded | NotLeader | NoLeader
-            | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate | WrongIdentity
-            | Unsupported => true,
+            | GenerationMismatch | Destructive | EpochClosed | EventsGone | Overloaded | NotLeader
+            | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds | ShuttingDown | DroppedLate
+            | WrongIdentity | Unsupported => true,
         }
     }
 
@@ -146,8 +150,8 @@ impl ErrorReason {
         match self {
             RejectedDebt | RejectedHeld | RejectedSpent | Overloaded => true,
             Invalid | Unauthenticated | Denied | RejectedFrozen | RejectedNeverFits | Conflict
-            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | EpochClosed
-            | EventsGone | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds
+            | WrongState | NotFound | IdTooOld | IdInFuture | GenerationMismatch | Destructive
+            | EpochClosed | EventsGone | NotLeader | NoLeader | NoQuorum | Unreachable | ClockOutOfBounds
             | ShuttingDown | DroppedLate | TimedOut | OutcomeUnknown | WrongIdentity | Unsupported
             | NodeFailed => false,
         }
@@ -170,6 +174,9 @@ impl ErrorReason {
             IdTooOld => "The reservation id is not known and lies before the book's floor, which is given.",
             IdInFuture => "The reservation id lies further ahead of the book's clock than is allowed.",
             GenerationMismatch => "Another policy generation than the expected one is in force.",
+            Destructive => {
+                "The plan would cut limits off that something is held on or owed to; each is named with what it would lose."
+            }
             EpochClosed => {
                 "The accounting epoch that is meant is not the running one; its accounts are final."
             }

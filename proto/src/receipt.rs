@@ -7,6 +7,7 @@ use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
 use crate::field::{FieldError, InField, fixed, name, optional_name};
+use crate::shadow::shadow_or_none;
 use crate::v1;
 use crate::words::{Word, word};
 
@@ -34,6 +35,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_at_ms,
             ended_revision,
             debt,
+            shadow,
             extras,
         } = receipt;
         let Hold { subject, legs, .. } = hold.as_ref();
@@ -59,6 +61,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_at_ms: *ended_at_ms,
             ended_revision: *ended_revision,
             debt: none_if_empty(*debt),
+            shadow: shadow.as_deref().map(v1::ShadowDecision::from),
             extras: extras.as_deref().map(v1::ReceiptExtras::from),
         }
     }
@@ -99,6 +102,7 @@ impl TryFrom<v1::Receipt> for Receipt {
             ended_at_ms: wire.ended_at_ms,
             ended_revision: wire.ended_revision,
             debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
+            shadow: shadow_or_none(wire.shadow.as_ref())?,
             extras: optional_extras(wire.extras.as_ref())?,
         })
     }

@@ -3,6 +3,7 @@
 use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::plan::Level;
 use holdfast_ledger::record::LimitKind;
+use holdfast_ledger::shadow::Undecided;
 use holdfast_ledger::unit::Unit;
 
 use crate::field::FieldError;
@@ -46,6 +47,7 @@ words!(Level, v1::Level, { Global, Tenant, User, });
 words!(LimitKind, v1::LimitKind, { Bucket, Concurrency, Total, });
 words!(Tier, v1::Tier, { Normal, DegradedLight, DegradedHeavy, });
 words!(Reason, v1::RejectionReason, { Frozen, NeverFits, Debt, Held, Spent, });
+words!(Undecided, v1::ShadowUndecided, { ReservationMax, LegsMax, AccountsMax, EpochBounds, });
 words!(State, v1::ReservationState, {
     Reserved, Started, Expiring, Expired, Released, UsageUnknown, Settled, SettledWithDebt,
 });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_ledger::command::{
     Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
+    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
@@ -253,9 +253,16 @@ fn tick_and_rules() {
 }
 
 #[test]
+fn roll_back() {
+    let command = RollBack { to: 3, expected_generation: Some(5), actor: "ops".parse().unwrap() };
+    check(Command::RollBack(command), "08011a0ca20109080310051a036f7073");
+}
+
+#[test]
 fn publish_plan() {
     let command = PublishPlan {
         expected_generation: Some(3),
+        force: false,
         document: PLAN.into(),
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         actor: "ops".parse().unwrap(),
@@ -268,7 +275,11 @@ fn publish_plan() {
     let (head, tail) = text.split_once(&document).unwrap();
     assert!(head.starts_with("08011a") && head.contains("3a") && head.contains("080312"), "{head}");
     assert_eq!(tail, "1a036f7073");
-    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command)]);
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [Command::PublishPlan(command.clone())]);
+    let forced = Command::PublishPlan(PublishPlan { force: true, ..command });
+    let payload = encode_entry(1, &[], [&forced]);
+    assert!(hex(&payload).ends_with(&format!("{document}1a036f70732001")));
+    assert_eq!(decode_entry(payload, 5, 2).unwrap().1, [forced]);
 }
 
 #[test]

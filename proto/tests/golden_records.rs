@@ -14,6 +14,7 @@ use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, FreezeCause, Header, Lane, Leg, LimitKind,
     Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
+use holdfast_ledger::shadow::ShadowCounts;
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use holdfast_proto::records::{decode_record, encode_record};
 
@@ -93,6 +94,7 @@ fn lineage(rule: Rule) -> Record {
         epoch_end_ms: Some(5),
         current: account(),
         debt: 6,
+        debt_generation: 0,
         carried_in: 7,
         earlier_repaid: 8,
         past_used: 9,
@@ -138,6 +140,7 @@ fn plan() {
         plan: Arc::new(Plan::parse(PLAN).unwrap()),
         published_at_ms: 2,
         actor: "ops".parse().unwrap(),
+        roll_back: None,
     };
     let mut buffer = Vec::new();
     encode_record(&Record::Plan(plan.clone()), &mut buffer);
@@ -219,6 +222,7 @@ fn reservation() {
         operation: Some("op-1".parse().unwrap()),
         started_at_ms: 6,
         unknown_at_ms: 7,
+        shadow: None,
         ended: Some(Box::new(Ended {
             at_ms: 8,
             revision: 9,
@@ -256,6 +260,7 @@ fn reservation_with_extras() {
         operation: None,
         started_at_ms: 0,
         unknown_at_ms: 0,
+        shadow: None,
         ended: None,
         extras: Some(Arc::new(Extras {
             asked: Amounts::NONE.with(Unit::Tokens, 90),
@@ -359,6 +364,18 @@ fn statement() {
 }
 
 #[test]
+fn shadow_counts() {
+    let counts = ShadowCounts {
+        route: "chat".parse().unwrap(),
+        since_ms: 5,
+        admitted: [1, 2, 3],
+        rejected: [("l".parse().unwrap(), 7)].into(),
+        undecided: 4,
+    };
+    check(Record::Shadow(counts), "a201160a046368617410051a0301020322050a016c10072804");
+}
+
+#[test]
 fn events() {
     let lineage = Arc::new(LineageKey { lane: Lane::Enforced, ..key() });
     let event = |kind| Record::Event(Arc::new(Event { sequence: 1, at_ms: 2, revision: 3, kind }));
@@ -396,6 +413,7 @@ fn events() {
         reservation: ID,
         tenant: "acme".parse().unwrap(),
         route: "chat".parse().unwrap(),
+        lane: Lane::Enforced,
         unit: Unit::Micros,
         limit: Some("money".parse().unwrap()),
         frozen: Level::Tenant,
@@ -413,8 +431,11 @@ fn events() {
         reason: "why".into(),
     };
     check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
-    let published = EventKind::PlanPublished { generation: 4, actor: "ops".parse().unwrap() };
+    let published = EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
     check(event(published), "520f0801100218035207080412036f7073");
+    let rolled_back =
+        EventKind::RolledBack { generation: 5, restored: 1, first: 2, actor: "ops".parse().unwrap() };
+    check(event(rolled_back), "5214080110021803a2010b08051001180222036f7073");
     let set = EventKind::TenantSet {
         generation: 5,
         tenant: "acme".parse().unwrap(),
@@ -431,7 +452,7 @@ fn events() {
     };
     check(
         event(resolved),
-        "5234080110021803622c0a100123456789abcdef0011223344556677120461636d651a0275312204636861742a036f70733203776879",
+        "52340801100218036a2c0a100123456789abcdef0011223344556677120461636d651a0275312204636861742a036f70733203776879",
     );
     let frozen = EventKind::Frozen {
         tenant: "acme".parse().unwrap(),
@@ -440,5 +461,5 @@ fn events() {
         actor: "ops".parse().unwrap(),
         reason: "why".into(),
     };
-    check(event(frozen), "521e0801100218036a160a0461636d651a046368617422036f70732a03776879");
+    check(event(frozen), "521e08011002180372160a0461636d651a046368617422036f70732a03776879");
 }

@@ -80,6 +80,16 @@ fn document(event: &v1::Event) -> Value {
     if let Some(generation) = event.generation {
         put_u64(&mut object, "generation", generation);
     }
+    if event.shadow {
+        object.insert("lane".into(), "shadow".into());
+    }
+    if event.forced {
+        object.insert("forced".into(), true.into());
+    }
+    if let (Some(restored), Some(first)) = (event.restored, event.first_rolled_back) {
+        put_u64(&mut object, "restored", restored);
+        put_u64(&mut object, "first_rolled_back", first);
+    }
     object.insert("text".into(), event.text.clone().into());
     object.into()
 }

@@ -1,17 +1,17 @@
-//! `holdfast plan`: check, apply, show and compare plans.
+//! `holdfast plan`: check, apply, show, compare and roll back plans.
 
 use std::path::{Path, PathBuf};
 
 use holdfast_client::Client;
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_proto::v1;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::calls;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, put_u64};
+use crate::output::{Rows, print, put_u64};
 use crate::settings::Settings;
-use crate::show::instant;
+use crate::show::{instant, plan_status_document, plan_status_text, unit};
 
 /// What can be done with plans.
 #[derive(Debug, clap::Subcommand)]
@@ -28,6 +28,9 @@ pub enum Command {
         /// Refuse unless this generation is in force, or this very document already
         #[arg(long, value_name = "N")]
         expected_generation: Option<u64>,
+        /// Publish even if limits are cut off that something is held on or owed to (see plan diff)
+        #[arg(long)]
+        force: bool,
     },
     /// Print the document in force word for word
     Get {
@@ -35,6 +38,22 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         generation: Option<u64>,
     },
+    /// List the generations that are kept, newest first
+    List,
+    /// Put the content of an earlier generation in force again, as a new one
+    ///
+    /// What the generations in between admitted goes on: settlements, debts and all. `plan status` shows what is still
+    /// open of it.
+    Rollback {
+        /// The generation to go back to; without it: the plan before the one in force
+        #[arg(long, value_name = "N")]
+        to: Option<u64>,
+        /// Refuse unless this generation is in force
+        #[arg(long, value_name = "N")]
+        expected_generation: Option<u64>,
+    },
+    /// Show what the shadow lane decided, and how far what was rolled back has drained
+    Status,
     /// Show what a document, or a generation, would change
     Diff {
         /// The document; - reads standard input
@@ -53,8 +72,13 @@ pub enum Command {
 pub async fn run(settings: &Settings, command: Command) -> Outcome {
     match command {
         Command::Check { file } => check(settings, &file),
-        Command::Apply { file, expected_generation } => apply(settings, &file, expected_generation).await,
+        Command::Apply { file, expected_generation, force } => {
+            apply(settings, &file, expected_generation, force).await
+        }
         Command::Get { generation } => get(settings, generation).await,
+        Command::List => list(settings).await,
+        Command::Rollback { to, expected_generation } => rollback(settings, to, expected_generation).await,
+        Command::Status => status(settings).await,
         Command::Diff { file, from, to } => diff(settings, file.as_deref(), from, to).await,
     }
 }
@@ -99,14 +123,14 @@ pub fn read_document(file: &Path) -> Outcome<String> {
     text.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))
 }
 
-async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>) -> Outcome {
+async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>, force: bool) -> Outcome {
     let document = read_document(file)?;
     let problems = problems(&document);
     if !problems.is_empty() {
         return Err(wrong_document(file, &problems).advise("Nothing was published; the plan in force stays."));
     }
     let client = calls::client(settings)?;
-    let answer = publish(&client, &document, expected_generation).await?;
+    let answer = publish(&client, &document, expected_generation, force).await?;
     published(settings, &answer, &format!("{}", file.display()))
 }
 
@@ -115,8 +139,9 @@ pub async fn publish(
     client: &Client,
     document: &str,
     expected_generation: Option<u64>,
+    force: bool,
 ) -> Outcome<v1::PublishResponse> {
-    let published = client.publish_plan(document, expected_generation, &actor()).await;
+    let published = client.publish_plan(document, expected_generation, force, &actor()).await;
     published.map_err(|error| calls::failure("plan apply", error))
 }
 
@@ -152,6 +177,60 @@ async fn get(settings: &Settings, generation: Option<u64>) -> Outcome {
     settings.output.show(&document.into(), String::new)
 }
 
+async fn list(settings: &Settings) -> Outcome {
+    let answer = plans(&calls::client(settings)?).await?;
+    let head = |head: &v1::PlanHead| {
+        let mut object = Map::new();
+        put_u64(&mut object, "generation", head.generation);
+        put_u64(&mut object, "published_at_ms", head.published_at_ms);
+        object.insert("published_at".into(), instant(head.published_at_ms).into());
+        object.insert("actor".into(), head.actor.clone().into());
+        object.insert("restored".into(), head.restored.into());
+        Value::from(object)
+    };
+    let plans: Vec<Value> = answer.plans.iter().map(head).collect();
+    let document = json!({"generation": answer.generation, "plans": plans});
+    settings.output.show(&document, || {
+        let mut rows = Rows::new(["generation", "published", "by", "note"]);
+        for head in &answer.plans {
+            let note =
+                head.restored.map_or_else(String::new, |restored| format!("rolled back to {restored}"));
+            let published = instant(head.published_at_ms);
+            rows.add([head.generation.to_string(), published, head.actor.clone(), note]);
+        }
+        rows.text()
+    })
+}
+
+async fn plans(client: &Client) -> Outcome<v1::ListPlansResponse> {
+    client.plans().await.map_err(|error| calls::failure("plan list", error))
+}
+
+async fn rollback(settings: &Settings, to: Option<u64>, expected_generation: Option<u64>) -> Outcome {
+    let client = calls::client(settings)?;
+    let (to, expected) = match to {
+        Some(to) => (to, expected_generation),
+        None => {
+            let known = plans(&client).await?;
+            let before = known.plans.get(1).map(|head| head.generation);
+            let to = before.ok_or_else(|| Failure::failed("there is no plan before the one in force"))?;
+            // What was looked up must still hold.
+            (to, expected_generation.or(Some(known.generation)))
+        }
+    };
+    let answer = client
+        .roll_back_plan(to, expected, &actor())
+        .await
+        .map_err(|error| calls::failure("plan rollback", error))?;
+    published(settings, &answer, &format!("the plan of generation {to}"))
+}
+
+async fn status(settings: &Settings) -> Outcome {
+    let answer = calls::client(settings)?.plan_status().await;
+    let answer = answer.map_err(|error| calls::failure("plan status", error))?;
+    settings.output.show(&plan_status_document(&answer), || plan_status_text(&answer))
+}
+
 async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: Option<u64>) -> Outcome {
     use v1::plan_ref::Plan as Ref;
     let target = match (file, to) {
@@ -168,10 +247,32 @@ async fn diff(settings: &Settings, file: Option<&Path>, from: Option<u64>, to: O
         .iter()
         .map(|change| json!({"path": change.path, "before": change.before, "after": change.after}))
         .collect();
-    let document = json!({"same": answer.same_content, "changes": changes});
-    settings.output.show(&document, || {
-        if answer.same_content { "no difference\n".to_owned() } else { changes_text(&answer.changes) }
+    let losses: Vec<_> = answer.losses.iter().map(loss_document).collect();
+    let document = json!({"same": answer.same_content, "changes": changes, "destructive": losses});
+    settings.output.show(&document, || match answer.same_content {
+        true => "no difference\n".to_owned(),
+        false => changes_text(&answer.changes) + &losses_text(&answer.losses),
     })
+}
+
+fn loss_document(loss: &v1::LimitLoss) -> Value {
+    let mut object = Map::new();
+    object.insert("limit".into(), loss.limit.clone().into());
+    object.insert("unit".into(), unit(loss.unit).into());
+    object.insert("reservations".into(), loss.reservations.into());
+    object.insert("text".into(), loss.text.clone().into());
+    for (name, amount) in [("held", &loss.held), ("debt", &loss.debt)] {
+        match amount.parse() {
+            Ok(amount) => put_u64(&mut object, name, amount),
+            // Wider than 64 bits.
+            Err(_) => drop(object.insert(format!("{name}_str"), amount.clone().into())),
+        }
+    }
+    object.into()
+}
+
+fn losses_text(losses: &[v1::LimitLoss]) -> String {
+    losses.iter().map(|loss| format!("! limits.{}: {}\n", loss.limit, loss.text)).collect()
 }
 
 fn changes_text(changes: &[v1::PlanChange]) -> String {

@@ -13,6 +13,9 @@ pub struct Args {
     /// One of its users: adds the limits of the user level
     #[arg(long)]
     user: Option<String>,
+    /// What was booked in the shadow lane, where nothing is refused
+    #[arg(long)]
+    shadow: bool,
     /// Answer from what the asked member has applied, which may be behind
     #[arg(long)]
     stale: bool,
@@ -23,9 +26,10 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
     let client = calls::client(settings)?;
     let client = if args.stale { client.with_stale_reads() } else { client };
     let user = args.user.as_deref();
-    let quota = client
-        .quota(&args.tenant, user)
-        .await
-        .map_err(|error| calls::failure(&format!("quota of {}", args.tenant), error))?;
+    let answer = match args.shadow {
+        false => client.quota(&args.tenant, user).await,
+        true => client.quota_in_shadow(&args.tenant, user).await,
+    };
+    let quota = answer.map_err(|error| calls::failure(&format!("quota of {}", args.tenant), error))?;
     settings.output.show(&quota_document(&args.tenant, user, &quota), || quota_text(&quota))
 }

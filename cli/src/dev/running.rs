@@ -46,7 +46,7 @@ impl Running {
             () = stop.asked() => Err(Failure::failed("stopped before the cluster served")),
         };
         let ready = match served.and_then(|()| layout.set_founded()) {
-            Ok(()) => plan::publish(&client, &document, None).await.map(drop),
+            Ok(()) => plan::publish(&client, &document, None, false).await.map(drop),
             Err(failure) => Err(failure),
         };
         if let Err(failure) = ready {

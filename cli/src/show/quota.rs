@@ -28,6 +28,7 @@ fn line_document(line: &v1::QuotaLine) -> Value {
     put("tier", tier(line.tier).into());
     put("suspended", line.suspended.into());
     put("frozen", line.frozen.into());
+    put("lane", lane(line.shadow).into());
     put("reset_at", line.reset_at_ms.map(instant).into());
     put("epoch", epoch(line.epoch_start_ms).into());
     for (name, value) in [("route", &line.route), ("model", &line.model), ("region", &line.region)] {
@@ -57,7 +58,7 @@ pub fn quota_text(quota: &v1::GetQuotaResponse) -> String {
         return "no limit applies\n".to_owned();
     }
     let mut rows = Rows::new([
-        "limit", "level", "unit", "used", "held", "of", "left", "ratio", "tier", "resets", "note",
+        "limit", "level", "unit", "used", "held", "of", "left", "ratio", "tier", "resets", "gen", "note",
     ]);
     for line in &quota.lines {
         let unlimited = || "unlimited".to_owned();
@@ -72,10 +73,16 @@ pub fn quota_text(quota: &v1::GetQuotaResponse) -> String {
             percent(line.ratio_ppm),
             tier(line.tier).to_owned(),
             line.reset_at_ms.map_or_else(String::new, instant),
+            line.generation.to_string(),
             note(line),
         ]);
     }
     rows.text()
+}
+
+/// The lane's word.
+pub fn lane(shadow: bool) -> &'static str {
+    if shadow { "shadow" } else { "enforced" }
 }
 
 fn percent(ppm: u64) -> String {
@@ -90,6 +97,9 @@ fn limit_name(line: &v1::QuotaLine) -> String {
 
 fn note(line: &v1::QuotaLine) -> String {
     let mut notes = Vec::new();
+    if line.shadow {
+        notes.push("shadow".to_owned());
+    }
     if line.frozen {
         notes.push("frozen".to_owned());
     }

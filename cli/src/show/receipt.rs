@@ -1,9 +1,10 @@
 //! A reservation's receipt.
 
 use holdfast_proto::v1;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::words::{bytes_hex, epoch, instant, level, state, tier, unit};
+use super::quota::lane;
+use super::words::{bytes_hex, epoch, instant, level, reason, state, tier, undecided, unit};
 use crate::output::{Rows, grouped, put_u64};
 
 /// The document that programs read.
@@ -28,6 +29,8 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     text("estimated", extras.estimated.into());
     text("resolved_by", extras.resolved_by.clone().into());
     text("correction", extras.correction.as_ref().map_or(Value::Null, correction_document));
+    text("lane", lane(receipt.shadow.is_some()).into());
+    text("shadow", receipt.shadow.as_ref().map_or(Value::Null, shadow_document));
     text("legs", receipt.legs.iter().map(leg_document).collect());
     for (name, value) in [
         ("revision", Some(revision)),
@@ -45,6 +48,36 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
         }
     }
     object.into()
+}
+
+/// What the shadow lane decided: a decision, and the tier, limit or cause that goes with it.
+fn shadow_document(decision: &v1::ShadowDecision) -> Value {
+    use v1::shadow_decision::Decision;
+    match &decision.decision {
+        Some(Decision::Admitted(found)) => json!({"decision": "admitted", "tier": tier(*found)}),
+        Some(Decision::Rejected(rejection)) => json!({
+            "decision": "rejected",
+            "reason": reason(rejection.reason),
+            "limit": rejection.limit,
+            "level": level(rejection.level),
+            "unit": unit(rejection.unit),
+            "retry_after_ms": rejection.retry_after_ms,
+        }),
+        Some(Decision::Undecided(why)) => json!({"decision": "undecided", "why": undecided(*why)}),
+        None => Value::Null,
+    }
+}
+
+fn shadow_text(decision: &v1::ShadowDecision) -> String {
+    use v1::shadow_decision::Decision;
+    match &decision.decision {
+        Some(Decision::Admitted(found)) => format!("would be admitted, {}", tier(*found)),
+        Some(Decision::Rejected(rejection)) => {
+            format!("would be refused: {} by {}", reason(rejection.reason), rejection.limit)
+        }
+        Some(Decision::Undecided(why)) => format!("not decided: {}", undecided(*why)),
+        None => String::new(),
+    }
 }
 
 fn amounts_document(amounts: Option<&v1::Amounts>) -> Value {
@@ -81,6 +114,9 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
     let mut row = |name: &str, value: String| rows.add_fact(name, value);
     row("state", state(receipt.state).to_owned());
     row("tier", tier(receipt.tier).to_owned());
+    if let Some(decision) = &receipt.shadow {
+        row("shadow lane", shadow_text(decision));
+    }
     row("tenant", receipt.tenant.clone());
     if let Some(user) = &receipt.user {
         row("user", user.clone());

@@ -20,6 +20,8 @@ mod upper {
     words! {
         unit: v1::Unit, "UNIT_";
         level: v1::Level, "LEVEL_";
+        reason: v1::RejectionReason, "REJECTION_REASON_";
+        undecided: v1::ShadowUndecided, "SHADOW_UNDECIDED_";
     }
 }
 
@@ -38,6 +40,16 @@ pub fn unit(number: i32) -> String {
 /// Level, for example `tenant`.
 pub fn level(number: i32) -> String {
     upper::level(number).to_lowercase()
+}
+
+/// Why a limit says no, for example `never fits`.
+pub fn reason(number: i32) -> String {
+    upper::reason(number).to_lowercase().replace('_', " ")
+}
+
+/// Why the shadow lane could not decide, for example `reservation_max`.
+pub fn undecided(number: i32) -> String {
+    upper::undecided(number).to_lowercase()
 }
 
 /// Role of a member, for example `leader`.

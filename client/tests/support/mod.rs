@@ -316,6 +316,18 @@ impl Plans for Member {
     ) -> Result<Response<v1::DiffPlansResponse>, Status> {
         Err(unscripted())
     }
+    async fn rollback(
+        &self,
+        _: Request<v1::RollbackRequest>,
+    ) -> Result<Response<v1::PublishResponse>, Status> {
+        Err(unscripted())
+    }
+    async fn status(
+        &self,
+        _: Request<v1::PlanStatusRequest>,
+    ) -> Result<Response<v1::PlanStatusResponse>, Status> {
+        Err(unscripted())
+    }
     async fn set_tenant(
         &self,
         _: Request<v1::SetTenantRequest>,

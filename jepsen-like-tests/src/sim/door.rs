@@ -75,7 +75,8 @@ impl SimDoor {
                 let plan = Plan::parse(document).map_err(|problems| invalid(format!("{problems:?}")))?;
                 let actor = ActorName::new("harness").map_err(|error| invalid(error.to_string()))?;
                 let (expected_generation, document) = (None, document.as_str().into());
-                let publish = PublishPlan { expected_generation, document, plan: Arc::new(plan), actor };
+                let publish =
+                    PublishPlan { expected_generation, force: false, document, plan: Arc::new(plan), actor };
                 Ok(Request::Command(Box::new(Command::PublishPlan(publish))))
             }
             _ => match command_of(id, call, attempt).map_err(|error| invalid(error.to_string()))? {

@@ -31,7 +31,7 @@ impl ClusterDoor {
                 self.client.get(id).await.map(answered)
             }
             Call::Publish { document } => {
-                let published = self.client.publish_plan(document, None, &self.actor).await?;
+                let published = self.client.publish_plan(document, None, false, &self.actor).await?;
                 let (generation, changed) = (published.generation, published.changed);
                 Ok((published.revision, Answered::Published { generation, changed }))
             }

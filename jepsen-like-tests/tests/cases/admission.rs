@@ -26,6 +26,7 @@ fn a_settle_never_lets_a_reserve_slip_in() {
     let document = plan(TOKENS_100);
     let publish = PublishPlan {
         expected_generation: None,
+        force: false,
         plan: Arc::new(Plan::parse(&document).expect("the plan is well formed")),
         document: document.as_str().into(),
         actor: ActorName::new("case").expect("the name is well formed"),

@@ -9,7 +9,7 @@ use crate::apply::reserve::no_plan;
 use crate::book::lineage::Sink;
 use crate::book::{Book, find_limit, fits, open_lineage};
 use crate::event::EventKind;
-use crate::limits::{ACCOUNTS_MAX, ADJUSTMENTS_KEPT_MAX};
+use crate::limits::ADJUSTMENTS_KEPT_MAX;
 use crate::record::{Lane, Lineage};
 
 impl Book {
@@ -30,7 +30,9 @@ impl Book {
         let held_before = slot.map_or(0, |slot| self.held_before(slot, &lineage));
         let before = lineage.standing(held_before);
         let mut sink = Sink::default();
+        let debt_before = lineage.debt;
         lineage.adjust(adjust.id, &adjust.what, held_before, self.header.clock_ms, &mut sink)?;
+        lineage.note_debt(debt_before, self.header.generation);
         let receipt = Arc::new(AdjustmentReceipt {
             command: adjust.clone(),
             unit: lineage.unit,
@@ -68,9 +70,7 @@ impl Book {
             self.touch(slot)?;
             return Ok((Some(slot), self.lineages.get(slot).clone()));
         }
-        if self.lineages.len() + self.closed.len() >= ACCOUNTS_MAX {
-            return Err(Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" });
-        }
+        self.check_accounts()?;
         let (now_ms, generation) = (self.header.clock_ms, self.header.generation);
         let plan = &self.generations.plan().ok_or_else(no_plan)?.published.plan;
         let unit = find_limit(plan, &adjust.lineage.limit).ok_or_else(no_plan)?.unit;

@@ -16,8 +16,10 @@ mod renew;
 mod report_unknown;
 pub(crate) mod reserve;
 mod resolve_unknown;
+mod roll_back;
 mod set_tenant;
 mod settle;
+mod shadow;
 mod start;
 mod tick;
 mod trim;
@@ -36,6 +38,7 @@ impl Book {
             Command::ResolveUnknown(resolve) => self.apply_resolve_unknown(resolve),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
             Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
+            Command::RollBack(roll_back) => self.apply_roll_back(roll_back),
             Command::SetTenant(set) => self.apply_set_tenant(set),
             Command::Freeze(freeze) => self.apply_freeze(freeze),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),

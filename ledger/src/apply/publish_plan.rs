@@ -3,13 +3,21 @@
 use std::sync::Arc;
 
 use crate::answer::{Answer, Refusal};
-use crate::apply::invalid;
-use crate::book::{Book, find_limit, hash_plan};
+use crate::book::{Book, hash_plan};
 use crate::command::PublishPlan;
 use crate::event::EventKind;
-use crate::plan::{Limit, Plan};
-use crate::query::PublishedPlan;
-use crate::unit::Unit;
+use crate::ids::ActorName;
+use crate::plan::Plan;
+use crate::query::{PublishedPlan, RolledBack};
+
+/// What a new generation brings.
+pub(super) struct Successor {
+    pub(super) document: Arc<str>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) actor: ActorName,
+    pub(super) forced: bool,
+    pub(super) roll_back: Option<RolledBack>,
+}
 
 impl Book {
     pub(super) fn apply_publish_plan(&mut self, publish: &PublishPlan) -> Result<Answer, Refusal> {
@@ -20,49 +28,34 @@ impl Book {
         if publish.expected_generation.is_some_and(|expected| expected != generation) {
             return Err(Refusal::GenerationMismatch { generation });
         }
-        self.check_units(&publish.plan)?;
-        let generation = generation + 1;
+        let losses = self.losses(&publish.plan);
+        let forced = !losses.is_empty();
+        let allowed = publish.force && losses.iter().all(|loss| loss.change.is_forceable());
+        if forced && !allowed {
+            return Err(Refusal::Destructive { losses });
+        }
+        let (document, plan) = (Arc::clone(&publish.document), Arc::clone(&publish.plan));
+        let actor = publish.actor.clone();
+        Ok(self.open_generation(Successor { document, plan, actor, forced, roll_back: None }))
+    }
+
+    /// Puts a plan in force as the next generation.
+    pub(super) fn open_generation(&mut self, successor: Successor) -> Answer {
+        let Successor { document, plan, actor, forced, roll_back } = successor;
+        let generation = self.header.generation + 1;
         self.header.generation = generation;
-        let published = PublishedPlan {
-            generation,
-            document: Arc::clone(&publish.document),
-            plan: Arc::clone(&publish.plan),
-            published_at_ms: self.header.clock_ms,
-            actor: publish.actor.clone(),
-        };
+        self.trim_shadows(&plan);
+        let published_at_ms = self.header.clock_ms;
+        let published =
+            PublishedPlan { generation, document, plan, published_at_ms, actor: actor.clone(), roll_back };
         self.small_sum = self.small_sum.wrapping_add(hash_plan(&published));
         self.generations.push_plan(published);
-        self.push_event(EventKind::PlanPublished { generation, actor: publish.actor.clone() });
+        self.push_event(EventKind::PlanPublished { generation, forced, actor: actor.clone() });
+        if let Some(RolledBack { restored, first }) = roll_back {
+            self.push_event(EventKind::RolledBack { generation, restored, first, actor });
+        }
         self.raise_floor();
         self.trim_generations();
-        Ok(Answer::Published { generation, changed: true })
+        Answer::Published { generation, changed: true }
     }
-
-    /// A change of unit needs a new limit id: amounts of two units cannot stand in one lineage.
-    fn check_units(&self, plan: &Plan) -> Result<(), Refusal> {
-        let mut unseen = Vec::new();
-        for limit in &plan.limits {
-            let known = self.plans().find_map(|kept| find_limit(&kept.plan, &limit.id));
-            match known {
-                Some(known) if known.unit != limit.unit => return Err(unit_changed(limit, known.unit)),
-                Some(_) => {}
-                None => unseen.push(limit),
-            }
-        }
-        if unseen.is_empty() {
-            return Ok(());
-        }
-        // A lineage may outlive the plans that are kept.
-        let clash = self.lineages.iter().find_map(|(_, row)| {
-            let place = unseen.binary_search_by(|limit| limit.id.cmp(&row.key.limit)).ok()?;
-            (unseen[place].unit != row.unit).then(|| unit_changed(unseen[place], row.unit))
-        });
-        clash.map_or(Ok(()), Err)
-    }
-}
-
-fn unit_changed(limit: &Limit, known: Unit) -> Refusal {
-    let problem =
-        format!("limit {} counts {known} and would count {}: give it a new id", limit.id, limit.unit);
-    invalid("limits", problem)
 }

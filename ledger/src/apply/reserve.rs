@@ -4,17 +4,32 @@ use smallvec::SmallVec;
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Extras, Hold, Refusal, State, Tier};
+use crate::answer::{Answer, Extras, Hold, Refusal, Rejection, State, Tier};
 use crate::apply::invalid;
-use crate::book::{Ask, Book, Found, Kept, Path, judge, open_lineage};
+use crate::book::{Ask, Book, Counted, Found, Kept, Path, Uncovered, judge, open_lineage};
 use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::plan::Route;
-use crate::record::{Freeze, Leg, Lineage};
+use crate::record::{Freeze, Lane, Leg, Lineage};
+use crate::shadow::ShadowDecision;
 use crate::unit::{Amounts, Unit};
 
 /// A lineage of the path that the book does not have yet, as it would be opened now, by its place in the path.
-type Unopened = SmallVec<[(usize, Box<Lineage>); 2]>;
+pub(super) type Unopened = SmallVec<[(usize, Box<Lineage>); 2]>;
+
+/// The legs of a new reservation.
+pub(super) type Legs = SmallVec<[Leg; 8]>;
+
+/// What was decided of a request that is to be booked.
+pub(super) struct Admission {
+    pub(super) asked: Amounts,
+    pub(super) amounts: Amounts,
+    pub(super) tier: Tier,
+    pub(super) legs: Legs,
+    pub(super) shadow: Option<Arc<ShadowDecision>>,
+    pub(super) hold_ttl_ms: u64,
+    pub(super) grace_ms: u64,
+}
 
 impl Book {
     pub(super) fn apply_reserve(&mut self, reserve: &Reserve) -> Result<Answer, Refusal> {
@@ -27,7 +42,10 @@ impl Book {
         let generation = self.header.generation;
         let lent = self.derived.paths.lend(generation, plan, &reserve.request);
         let (place, mut path) = lent.ok_or_else(|| no_route(&reserve.request))?;
-        let answer = self.reserve_on(&mut path, reserve);
+        let answer = match path.lane {
+            Lane::Enforced => self.reserve_on(&mut path, reserve),
+            Lane::Shadow => self.reserve_in_shadow(&mut path, reserve),
+        };
         self.derived.paths.give_back(place, path);
         answer
     }
@@ -59,12 +77,17 @@ impl Book {
         let ceilings = [
             (self.derived.tally.open() as usize, RESERVATIONS_OPEN_MAX, "RESERVATIONS_OPEN_MAX"),
             (kept, RESERVATIONS_KEPT_MAX, "RESERVATIONS_KEPT_MAX"),
-            (self.lineages.len() + self.closed.len(), ACCOUNTS_MAX, "ACCOUNTS_MAX"),
         ];
         match ceilings.into_iter().find(|(held, most, _)| held >= most) {
             Some((_, _, ceiling)) => Err(Refusal::Overloaded { ceiling }),
             None => Ok(()),
         }
+    }
+
+    /// The enforced lane has its accounts for itself: what the shadow lane opens never refuses anybody.
+    pub(super) fn check_accounts(&self) -> Result<(), Refusal> {
+        let accounts = self.lineages.len() + self.closed.len() - self.derived.tally.shadow_accounts;
+        if accounts >= ACCOUNTS_MAX { Err(Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" }) } else { Ok(()) }
     }
 
     fn reserve_on(&mut self, path: &mut Path, reserve: &Reserve) -> Result<Answer, Refusal> {
@@ -73,10 +96,24 @@ impl Book {
         let asked = check_request(&reserve.request, route)?;
         let hold_ttl_ms = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
         let grace_ms = plan.expiring_grace_ms;
+        self.check_accounts()?;
         check_legs(path)?;
         let unopened = self.touch_path(path, &asked)?;
-        let (amounts, tier) = self.grant(path, &asked, &reserve.request, &unopened)?;
+        let (amounts, tier) =
+            self.grant(path, &asked, &reserve.request, &unopened).map_err(Refusal::Rejected)?;
         let legs = self.hold_path(path, &amounts, unopened);
+        let admission = Admission { asked, amounts, tier, legs, shadow: None, hold_ttl_ms, grace_ms };
+        Ok(self.book_reservation(path, reserve, admission))
+    }
+
+    /// Writes down a reservation that is held on its legs.
+    pub(super) fn book_reservation(
+        &mut self,
+        path: &mut Path,
+        reserve: &Reserve,
+        admission: Admission,
+    ) -> Answer {
+        let Admission { asked, amounts, tier, legs, shadow, hold_ttl_ms, grace_ms } = admission;
         let hold = self.share_hold(path, legs);
         let now_ms = self.header.clock_ms;
         let row = Kept {
@@ -94,6 +131,7 @@ impl Book {
             operation: None,
             started_at_ms: 0,
             unknown_at_ms: 0,
+            shadow,
             ended: None,
             extras: extras(reserve, &asked, &amounts),
         };
@@ -104,12 +142,12 @@ impl Book {
         }
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
-        Ok(self.answer_with(slot))
+        self.answer_with(slot)
     }
 
     /// Brings the path's lineages to now. Those that the book does not have are opened aside: a request that
     /// is refused leaves no trace.
-    fn touch_path(&mut self, path: &mut Path, amounts: &Amounts) -> Result<Unopened, Refusal> {
+    pub(super) fn touch_path(&mut self, path: &mut Path, amounts: &Amounts) -> Result<Unopened, Uncovered> {
         let mut unopened = Unopened::new();
         for place in 0..path.legs.len() {
             self.find_leg(path, place);
@@ -171,13 +209,13 @@ impl Book {
     }
 
     /// How much is granted, and the tier with it. A limit refuses only what is under the minimum.
-    fn grant(
+    pub(super) fn grant(
         &self,
         path: &Path,
         asked: &Amounts,
         request: &Request,
         unopened: &Unopened,
-    ) -> Result<(Amounts, Tier), Refusal> {
+    ) -> Result<(Amounts, Tier), Rejection> {
         if request.minimum.is_empty() {
             return Ok((*asked, self.judge_path(path, asked, unopened)?));
         }
@@ -203,11 +241,10 @@ impl Book {
         granted
     }
 
-    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Refusal> {
+    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Rejection> {
         let asks = self.asks(path, amounts, unopened);
         let freeze = self.freeze_on(path);
         judge(asks, freeze, self.header.clock_ms, self.header.generation, &self.calendars)
-            .map_err(Refusal::Rejected)
     }
 
     /// The freeze that a request on a path meets.
@@ -231,16 +268,17 @@ impl Book {
     }
 
     /// Holds what was found to fit.
-    fn hold_path(&mut self, path: &mut Path, amounts: &Amounts, unopened: Unopened) -> SmallVec<[Leg; 8]> {
+    pub(super) fn hold_path(&mut self, path: &mut Path, amounts: &Amounts, unopened: Unopened) -> Legs {
         for (place, lineage) in unopened {
             let slot = self.lineages.insert(*lineage);
             self.derived.add_lineage(&self.lineages, slot);
+            self.count_account(slot, Counted::In);
             self.note_opened(slot);
             let leg = &mut path.legs[place];
             leg.slot = Some(slot);
             leg.key = self.lineages.get(slot).key.clone();
         }
-        let mut legs = SmallVec::<[Leg; 8]>::new();
+        let mut legs = Legs::new();
         for leg in &path.legs {
             let (Some(slot), Some(amount)) = (leg.slot, amounts.get(leg.unit)) else { continue };
             let row = self.lineages.get_mut(slot);
@@ -274,15 +312,28 @@ pub(crate) fn no_route(request: &Request) -> Refusal {
 
 /// What is asked, with defaults, if the request makes sense under its route.
 pub(crate) fn check_request(request: &Request, route: &Route) -> Result<Amounts, Refusal> {
-    let amounts = request.amounts_asked();
-    for (unit, amount) in amounts.iter() {
-        if amount == 0 && unit != Unit::Micros {
-            return Err(invalid("amounts", format!("{unit} must be at least 1")));
-        }
-        if route.reservation_max.get(unit).is_some_and(|most| amount > most) {
+    let amounts = check_form(request, route)?;
+    match over_reservation_max(&amounts, route) {
+        Some(unit) => {
             let problem = format!("{unit} is over the largest single reservation of route {:?}", route.name);
-            return Err(invalid("amounts", problem));
+            Err(invalid("amounts", problem))
         }
+        None => Ok(amounts),
+    }
+}
+
+/// The first unit of which a request asks for more than its route lets a single one have.
+pub(super) fn over_reservation_max(amounts: &Amounts, route: &Route) -> Option<Unit> {
+    let over =
+        |(unit, amount): &(Unit, u64)| route.reservation_max.get(*unit).is_some_and(|most| *amount > most);
+    amounts.iter().find(over).map(|(unit, _)| unit)
+}
+
+/// What is asked, with defaults, if the request makes sense whatever its size.
+pub(crate) fn check_form(request: &Request, route: &Route) -> Result<Amounts, Refusal> {
+    let amounts = request.amounts_asked();
+    if let Some((unit, _)) = amounts.iter().find(|(unit, amount)| *amount == 0 && *unit != Unit::Micros) {
+        return Err(invalid("amounts", format!("{unit} must be at least 1")));
     }
     check_minimum(&request.minimum, &amounts)?;
     match request.hold_ttl_ms {

@@ -9,7 +9,7 @@ use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, FreezeCause, Leg};
+use crate::record::{Freeze, FreezeCause, Lane, Leg};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -87,7 +87,11 @@ impl Book {
     fn freeze(&mut self, slot: u32, breach: &Breach) {
         let row = self.reservations.get(slot);
         let (id, subject) = (row.id, Arc::clone(&row.hold.subject));
-        let frozen = row.legs().iter().map(|leg| self.level_of(leg)).max().unwrap_or_default();
+        let lane = row.lane();
+        // Nothing is frozen for what the shadow lane books.
+        let may_freeze = |_: &&Leg| lane == Lane::Enforced;
+        let frozen = row.legs().iter().filter(may_freeze).map(|leg| self.level_of(leg)).max();
+        let frozen = frozen.unwrap_or_default();
         let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
         let user = subject.user.clone().filter(|_| frozen == Level::User);
         if let Some(named) = named.filter(|_| frozen > Level::Global) {
@@ -109,6 +113,7 @@ impl Book {
             reservation: id,
             tenant: subject.tenant.clone(),
             route: subject.route.clone(),
+            lane,
             unit: breach.unit,
             limit: breach.leg.map(|leg| self.limit_of(&leg)),
             frozen,

@@ -14,6 +14,7 @@ use crate::book::derived::{Found, Tally};
 use crate::book::events::hash_event;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
+use crate::book::shadow::{Shadows, hash_shadow};
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
 use crate::book::statements::hash_statement;
 use crate::book::table::AllRows;
@@ -23,7 +24,7 @@ use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
-use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lineage, Tombstone};
+use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lane, Lineage, Tombstone};
 
 /// Violations found so far.
 #[derive(Default)]
@@ -79,6 +80,7 @@ impl Book {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
             adjustments: &self.adjustments,
             statements: &self.statements,
             events: &self.events,
@@ -141,6 +143,7 @@ impl BookSnapshot {
             reservations: self.reservations.all(),
             tombstones: self.tombstones.all(),
             freezes: &self.freezes,
+            shadows: &self.shadows,
             adjustments: &self.adjustments,
             statements: &self.statements,
             events: &self.events,
@@ -162,6 +165,7 @@ struct Everything<'a> {
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    shadows: &'a Shadows,
     adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
     statements: &'a VecDeque<Arc<Statement>>,
     events: &'a VecDeque<Arc<Event>>,
@@ -215,6 +219,7 @@ impl Everything<'_> {
         findings: &mut Findings,
     ) -> [Columns; 4] {
         let mut sums = [Columns::default(); 4];
+        let mut in_shadow = 0;
         let mut closed: BTreeMap<u32, Vec<&Account>> = BTreeMap::new();
         for (_, row) in self.closed.iter() {
             closed.entry(row.lineage).or_default().push(&row.account);
@@ -222,6 +227,9 @@ impl Everything<'_> {
         for (slot, row) in self.lineages.iter() {
             let mut earlier = closed.remove(&slot).unwrap_or_default();
             earlier.sort_by_key(|account| account.number);
+            if row.key.lane == Lane::Shadow {
+                in_shadow += earlier.len() + 1;
+            }
             findings.add(check_lineage(row));
             audit_lineage(row, &earlier, findings);
             for account in earlier.iter().copied().chain([&row.current]) {
@@ -236,6 +244,12 @@ impl Everything<'_> {
                 sums[row.unit as usize].add(&account.columns);
             }
         }
+        findings.expect(
+            ViolatedRule::Index,
+            || "the tally".to_owned(),
+            "accounts of the shadow lane",
+            (self.tally.shadow_accounts, in_shadow),
+        );
         for slot in closed.into_keys() {
             findings.add(Some(Violation {
                 rule: ViolatedRule::Index,
@@ -251,11 +265,12 @@ impl Everything<'_> {
         let tenants = self.tenants.values().flatten().map(hash_tenant);
         let calendars = self.calendars.iter().map(|(calendar, bounds)| hash_calendar(calendar, bounds));
         let freezes = self.freezes.values().map(hash_freeze);
+        let shadows = self.shadows.values().map(hash_shadow);
         let events = self.events.iter().map(|event| hash_event(event));
         let adjustments = self.adjustments.values().map(hash_adjustment);
         let statements = self.statements.iter().map(|statement| hash_statement(statement));
-        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(adjustments).chain(statements);
-        let small = small.chain(events);
+        let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows);
+        let small = small.chain(adjustments).chain(statements).chain(events);
         let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),
@@ -286,6 +301,16 @@ fn audit_lineage(row: &Lineage, earlier: &[&Account], findings: &mut Findings) {
         "the usage of earlier accounts",
         (row.past_used, used + row.archived_used),
     );
+    // What archived accounts owe is known over all epochs only.
+    if of_epoch().count() as u64 == u64::from(row.current.number - row.epoch_first) {
+        let debt = debt_of(&mut of_epoch());
+        findings.expect(
+            ViolatedRule::C7,
+            place,
+            "the debt of the epoch's earlier accounts",
+            (row.past_debt, debt),
+        );
+    }
     let legs: u32 = earlier.iter().map(|account| account.legs).sum::<u32>() + row.current.legs;
     findings.expect(ViolatedRule::Index, place, "its number of legs", (row.legs, legs));
     let line: Vec<&Account> = earlier.iter().copied().chain([&row.current]).collect();

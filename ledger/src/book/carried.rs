@@ -11,9 +11,10 @@ pub(crate) fn check_carried(row: &Lineage, line: &[&Account]) -> Vec<Violation> 
         found.push(Violation { rule: ViolatedRule::C9, place, detail });
     };
     for pair in line.windows(2).filter(|pair| pair[0].number + 1 == pair[1].number) {
-        // What moved in later was carried forward too.
+        // Within an epoch, what moved in later was carried forward too.
+        let same_epoch = pair[0].epoch_start_ms == pair[1].epoch_start_ms;
         let (carried, opening) = (pair[0].columns.carried_forward, pair[1].columns.opening);
-        if opening > carried {
+        if opening > carried || (opening < carried && !same_epoch) {
             add(pair[1], format!("it opened with {opening}, carried to it were {carried}"));
         }
     }

@@ -69,6 +69,9 @@ impl Book {
             self.derived.tally.indebted -= u64::from(known.indebted);
             let held = &mut self.derived.tally.held_on_accounts[row.unit as usize];
             *held = *held + after.reserved - before.reserved;
+            if (row.debt > 0) != (row.debt_generation > 0) {
+                self.date_debt(known.slot);
+            }
         }
         touched.lineages.clear();
         touched.before.clear();
@@ -125,6 +128,16 @@ fn are_plainly_right(before: &Columns, after: &Columns) -> bool {
         & (spent >= spent_before)
         & (forfeited >= forfeited_before)
         & (refilled + granted == available + reserved + spent + forfeited)
+}
+
+impl Book {
+    /// Keeps the generation that a debt dates from: none once it is repaid, the one in force for what no
+    /// settlement made.
+    fn date_debt(&mut self, slot: u32) {
+        let generation = self.header.generation;
+        let row = self.lineages.get_mut(slot);
+        row.debt_generation = if row.debt > 0 { generation } else { 0 };
+    }
 }
 
 /// C1: nothing comes from nowhere and nothing is lost.

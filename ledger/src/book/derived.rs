@@ -35,6 +35,8 @@ pub(crate) struct Tally {
     pub(crate) ended: u64,
     /// Lineages in debt.
     pub(crate) indebted: u64,
+    /// Accounts of the shadow lane, open and closed.
+    pub(crate) shadow_accounts: usize,
     /// Per unit: `reserved` over all accounts.
     pub(crate) held_on_accounts: [u128; 4],
     /// Per unit: legs of open reservations.

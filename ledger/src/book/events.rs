@@ -14,6 +14,7 @@ use crate::event::{Effect, Event, EventKind};
 use crate::ids::{ActorName, RouteName, TenantId, UserId};
 use crate::limits::{EVENTS_KEPT_MAX, EVENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Level;
+use crate::record::Lane;
 
 /// Bits of [`crate::record::Lineage::crossed`].
 const CROSSED_ALERT: u8 = 1;
@@ -133,7 +134,7 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             write_key(lineage, out);
             out.put_u128(*amount);
         }
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             out.put_u8(5);
             out.put_u128(reservation.0);
             out.put_text(tenant.as_str());
@@ -141,6 +142,7 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_u8(*unit as u8);
             out.put_optional_text(limit.as_ref().map(|limit| limit.as_str()));
             write_level(*frozen, out);
+            out.put_u8(u8::from(*lane == Lane::Shadow));
             out.put_optional_text(user.as_ref().map(UserId::as_str));
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
@@ -160,9 +162,17 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_u8(9);
             write_receipt(receipt, out);
         }
-        EventKind::PlanPublished { generation, actor } => {
+        EventKind::PlanPublished { generation, forced, actor } => {
             out.put_u8(7);
             out.put_u64(*generation);
+            out.put_u8(u8::from(*forced));
+            out.put_text(actor.as_str());
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            out.put_u8(20);
+            out.put_u64(*generation);
+            out.put_u64(*restored);
+            out.put_u64(*first);
             out.put_text(actor.as_str());
         }
         EventKind::TenantSet { generation, tenant, actor } => {

@@ -3,7 +3,7 @@
 
 use crate::book::judge::accrued_at;
 use crate::book::lineage::Sink;
-use crate::book::{Book, Found, Uncovered, open_lineage};
+use crate::book::{Book, Counted, Found, Uncovered, open_lineage};
 use crate::limits::{DROP_AGAIN_MS, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Rule;
 use crate::record::{Leg, LimitKind, Lineage};
@@ -74,6 +74,7 @@ impl Book {
         }
         self.derived.remove_closed(&self.closed, leg.lineage, leg.account, slot);
         let closed = self.closed.remove(slot);
+        self.count_account(leg.lineage, Counted::Out);
         let row = self.lineages.get_mut(leg.lineage);
         let of_epoch = row.is_of_epoch(leg.account);
         row.archive(&closed.account, of_epoch, self.header.clock_ms, &mut self.derived.sink);
@@ -109,6 +110,7 @@ impl Book {
             if self.touch(slot).is_ok() && self.is_as_new(slot).unwrap_or(false) {
                 let key = self.lineages.get(slot).key.clone();
                 self.derived.remove_lineage(&self.lineages, &key, slot);
+                self.count_account(slot, Counted::Out);
                 self.lineages.remove(slot);
                 continue;
             }

@@ -20,6 +20,7 @@ mod calendars;
 mod carried;
 mod check;
 mod derived;
+mod drain;
 mod events;
 mod forget;
 mod generations;
@@ -27,6 +28,7 @@ mod hash;
 mod judge;
 mod keys;
 pub(crate) mod lineage;
+mod losses;
 mod paths;
 mod query;
 mod quota;
@@ -34,6 +36,7 @@ mod replay;
 mod reservation;
 mod restore;
 mod retained;
+mod shadow;
 mod slots;
 mod small;
 mod snapshot;
@@ -57,6 +60,7 @@ pub(crate) use judge::{Ask, judge};
 pub(crate) use paths::Path;
 pub(crate) use replay::open_lineage;
 pub(crate) use reservation::Kept;
+pub(crate) use shadow::Counted;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
 
 /// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
@@ -73,12 +77,13 @@ pub struct Book {
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
     pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(crate) shadows: Arc<shadow::Shadows>,
     /// Adjustments that are remembered.
     pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
     /// Statements of archived accounts, in the order of their archiving.
     pub(crate) statements: VecDeque<Arc<Statement>>,
-    /// The digest's part of plans, tenants, calendars, freezes, adjustments, statements and events.
+    /// The digest's part of plans, tenants, calendars, freezes, shadow counts, adjustments, statements and events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -94,6 +99,7 @@ impl Default for Book {
             reservations: table::Table::default(),
             tombstones: table::Table::default(),
             freezes: Arc::default(),
+            shadows: Arc::default(),
             adjustments: Arc::default(),
             events: VecDeque::new(),
             statements: VecDeque::new(),

@@ -32,6 +32,8 @@ pub(crate) struct Path {
     /// Place of the route in the plan.
     pub(crate) route: usize,
     pub(crate) subject: Arc<Subject>,
+    /// The lane that the plan puts the subject in.
+    pub(crate) lane: Lane,
     /// Sorted by limit id, as the plan's limits are.
     pub(crate) legs: Vec<PathLeg>,
     /// The legs of the last reservation on the path, and what its receipts say of them: the next one shares
@@ -50,20 +52,21 @@ impl Path {
             user: request.user.clone(),
             route: plan.routes[route].name.clone(),
         });
+        let lane = plan.routes[route].rollout.lane(&subject.route, &subject.tenant, subject.user.as_ref());
         let legs = plan
             .limits_for(request)
             .map(|limit| PathLeg {
-                key: Arc::new(key_for(limit, request, &subject.route)),
+                key: Arc::new(key_for(limit, request, &subject.route, lane)),
                 slot: None,
                 unit: limit.unit,
             })
             .collect();
-        Some(Path { route, subject, legs, last: None })
+        Some(Path { route, subject, lane, legs, last: None })
     }
 }
 
 /// The lineage that a limit has for a request.
-fn key_for(limit: &Limit, request: &Request, route: &RouteName) -> LineageKey {
+fn key_for(limit: &Limit, request: &Request, route: &RouteName, lane: Lane) -> LineageKey {
     let scope = limit.scope;
     LineageKey {
         limit: limit.id.clone(),
@@ -72,7 +75,7 @@ fn key_for(limit: &Limit, request: &Request, route: &RouteName) -> LineageKey {
         route: scope.route.then(|| route.clone()),
         model: request.model.clone().filter(|_| scope.model),
         region: request.region.clone().filter(|_| scope.region),
-        lane: Lane::Enforced,
+        lane,
     }
 }
 

@@ -1,13 +1,13 @@
 //! Reads of single reservations, previews of refusals, counts: all by the projection to a time, changing nothing.
 
 use crate::answer::{Receipt, Refusal, State};
-use crate::apply::reserve::{check_legs, check_request, no_plan, no_route};
+use crate::apply::reserve::{check_form, check_legs, check_request, no_plan, no_route};
 use crate::book::lineage::Sink;
 use crate::book::{Ask, Book, Found, Path, Uncovered, judge, open_lineage};
 use crate::command::Reserve;
 use crate::ids::ReservationId;
 use crate::query::Counts;
-use crate::record::{Lineage, LineageKey};
+use crate::record::{Lane, Lineage, LineageKey};
 use crate::unit::Unit;
 use std::sync::Arc;
 
@@ -48,7 +48,11 @@ impl Book {
         self.check_fresh_at(reserve.id, now_ms)?;
         let plan = self.generations.plan().ok_or_else(no_plan)?;
         let path = Path::of(plan, &reserve.request).ok_or_else(|| no_route(&reserve.request))?;
-        check_request(&reserve.request, &plan.published.plan.routes[path.route])?;
+        let route = &plan.published.plan.routes[path.route];
+        if path.lane == Lane::Shadow {
+            return check_form(&reserve.request, route).map(|_| ());
+        }
+        check_request(&reserve.request, route)?;
         check_legs(&path)?;
         let amounts = reserve.request.amounts_least();
         let mut projected = Vec::with_capacity(path.legs.len());

@@ -17,15 +17,26 @@ impl Book {
     /// Every tenant-level quota of a tenant, and the user-level ones of a user, by limit id, at max(book time,
     /// `at_ms`). The global level is not shown: it would show what other tenants use.
     pub fn quota(&self, tenant: &TenantId, user: Option<&UserId>, at_ms: u64) -> Vec<QuotaLine> {
-        self.quota_lines(Some(tenant), user, at_ms)
+        self.quota_lines(Some(tenant), user, Lane::Enforced, at_ms)
     }
 
-    /// The quotas of the global level, for operators, at max(book time, `at_ms`).
-    pub fn quota_global(&self, at_ms: u64) -> Vec<QuotaLine> {
-        self.quota_lines(None, None, at_ms)
+    /// The same of the shadow lane, as far as anything was booked there.
+    pub fn quota_in_shadow(&self, tenant: &TenantId, user: Option<&UserId>, at_ms: u64) -> Vec<QuotaLine> {
+        self.quota_lines(Some(tenant), user, Lane::Shadow, at_ms)
     }
 
-    fn quota_lines(&self, tenant: Option<&TenantId>, user: Option<&UserId>, at_ms: u64) -> Vec<QuotaLine> {
+    /// The quotas of the global level in a lane, for operators, at max(book time, `at_ms`).
+    pub fn quota_global(&self, lane: Lane, at_ms: u64) -> Vec<QuotaLine> {
+        self.quota_lines(None, None, lane, at_ms)
+    }
+
+    fn quota_lines(
+        &self,
+        tenant: Option<&TenantId>,
+        user: Option<&UserId>,
+        lane: Lane,
+        at_ms: u64,
+    ) -> Vec<QuotaLine> {
         let now_ms = at_ms.max(self.header.clock_ms);
         let Some(published) = self.plan() else { return Vec::new() };
         let shown = |limit: &&Limit| match limit.scope.level {
@@ -42,7 +53,7 @@ impl Book {
                 route: None,
                 model: None,
                 region: None,
-                lane: Lane::Enforced,
+                lane,
             };
             for key in self.keys_of(limit, base) {
                 // Bounds that are not known yet leave the line out, as they would refuse a reserve.
@@ -57,10 +68,14 @@ impl Book {
     /// The lineages of a limit for a subject. Where route, model or region make more than one: those in the book, in order.
     pub(crate) fn keys_of(&self, limit: &Limit, base: LineageKey) -> Vec<Arc<LineageKey>> {
         if !(limit.scope.route || limit.scope.model || limit.scope.region) {
-            return vec![Arc::new(base)];
+            let is_known = || self.derived.find_lineage(&self.lineages, &base).is_some();
+            let shown = base.lane == Lane::Enforced || is_known();
+            return if shown { vec![Arc::new(base)] } else { Vec::new() };
         }
-        let of_subject =
-            |key: &LineageKey| key.limit == base.limit && key.tenant == base.tenant && key.user == base.user;
+        let of_subject = |key: &LineageKey| {
+            let (subject, wanted) = ((&key.tenant, &key.user), (&base.tenant, &base.user));
+            key.limit == base.limit && subject == wanted && key.lane == base.lane
+        };
         let mut keys: Vec<_> =
             self.lineages.iter().map(|(_, row)| &row.key).filter(|key| of_subject(key)).cloned().collect();
         keys.sort();
@@ -79,6 +94,7 @@ impl Book {
             route: key.route.clone(),
             model: key.model.clone(),
             region: key.region.clone(),
+            lane: key.lane,
             used: clamp(used),
             held: clamp(held),
             limit_amount: limit_amount.map(clamp),

@@ -9,7 +9,8 @@ use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
 use crate::ids::{ActorName, IdempotencyKey, OperationId, ReservationId, UserId};
-use crate::record::{Account, Ended, Leg, ReservationRow, Subject, Tombstone};
+use crate::record::{Account, Ended, Lane, Leg, ReservationRow, Subject, Tombstone};
+use crate::shadow::ShadowDecision;
 use crate::unit::Amounts;
 
 /// A reservation in the book: its record, but for the subject and the legs, which it shares with its receipts.
@@ -31,6 +32,7 @@ pub(crate) struct Kept {
     pub(crate) operation: Option<OperationId>,
     pub(crate) started_at_ms: u64,
     pub(crate) unknown_at_ms: u64,
+    pub(crate) shadow: Option<Arc<ShadowDecision>>,
     pub(crate) ended: Option<Box<Ended>>,
     /// What most have nothing of.
     pub(crate) extras: Option<Arc<Extras>>,
@@ -54,6 +56,7 @@ impl Kept {
             operation: record.operation,
             started_at_ms: record.started_at_ms,
             unknown_at_ms: record.unknown_at_ms,
+            shadow: record.shadow,
             ended: record.ended,
             extras: record.extras,
         }
@@ -80,6 +83,7 @@ impl Kept {
             operation: self.operation.clone(),
             started_at_ms: self.started_at_ms,
             unknown_at_ms: self.unknown_at_ms,
+            shadow: self.shadow.clone(),
             ended: self.ended.clone(),
             extras: self.extras.clone(),
         }
@@ -105,6 +109,7 @@ impl Kept {
             ended_at_ms: ended.map(|ended| ended.at_ms),
             ended_revision: ended.map(|ended| ended.revision),
             debt: ended.map(|ended| ended.debt).unwrap_or_default(),
+            shadow: self.shadow.clone(),
             extras: self.extras.clone(),
         }
     }
@@ -118,6 +123,11 @@ impl Kept {
             Arc::make_mut(extras).estimate = Some(Estimate::default());
         }
         receipt
+    }
+
+    /// The lane that it was admitted in.
+    pub(crate) fn lane(&self) -> Lane {
+        if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }
     }
 
     /// The state at an instant, whether or not a timer has come first.
@@ -208,13 +218,17 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     }
 }
 
-/// The part of the extras that never changes. Last among the fixed fields: it has no length of its own, and
-/// is nothing where there is nothing to say, since the extras themselves may come later.
+/// What tells the fixed part of the extras from a decision of the shadow lane, which may stand in its place.
+const FIXED_EXTRAS: u8 = 16;
+
+/// The part of the extras that never changes. Last among the fixed fields: it is nothing where there is nothing
+/// to say, since the extras themselves may come later.
 fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
     let Extras { asked, key, estimate: _, resolved_by: _ } = extras;
     if asked.is_empty() && key.is_none() {
         return;
     }
+    out.put_u8(FIXED_EXTRAS);
     write_amounts(asked, out);
     out.put_optional_text(key.as_ref().map(IdempotencyKey::as_str));
 }
@@ -229,6 +243,29 @@ fn write_extras(extras: &Extras, out: &mut RowBytes) {
         out.put_u64(*revision);
         write_amounts(actual, out);
         write_amounts(debt, out);
+    }
+}
+
+fn write_decision(decision: &ShadowDecision, out: &mut RowBytes) {
+    match decision {
+        ShadowDecision::Admitted { tier } => {
+            out.put_u8(1);
+            out.put_u8(*tier as u8);
+        }
+        ShadowDecision::Rejected(rejection) => {
+            out.put_u8(2);
+            out.put_u64(rejection.generation);
+            out.put_text(rejection.limit.as_str());
+            out.put_u8(rejection.level as u8);
+            out.put_u8(rejection.unit as u8);
+            out.put_u8(rejection.reason as u8);
+            out.put_option(rejection.reset_at_ms);
+            out.put_option(rejection.retry_after_ms);
+        }
+        ShadowDecision::Undecided(why) => {
+            out.put_u8(3);
+            out.put_u8(*why as u8);
+        }
     }
 }
 
@@ -253,6 +290,9 @@ impl Row for Kept {
         out.put_text(self.hold.subject.tenant.as_str());
         out.put_optional_text(self.hold.subject.user.as_ref().map(UserId::as_str));
         out.put_text(self.hold.subject.route.as_str());
+        if let Some(decision) = &self.shadow {
+            write_decision(decision, out);
+        }
         if let Some(extras) = self.extras.as_deref() {
             write_fixed_extras(extras, out);
         }

@@ -8,12 +8,14 @@ use smallvec::SmallVec;
 use crate::adjust::AdjustmentRow;
 use crate::answer::Hold;
 use crate::book::events::hash_event;
+use crate::book::shadow::hash_shadow;
 use crate::book::small::{hash_calendar, hash_freeze, hash_plan, hash_tenant};
-use crate::book::{Book, Found, Kept};
+use crate::book::{Book, Counted, Found, Kept};
 use crate::limits::RULES_VERSION_MAX;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, RestoreError};
 use crate::record::{ReservationRow, Subject, Tombstone};
+use crate::shadow::ShadowCounts;
 
 /// A book that is being restored.
 #[derive(Default)]
@@ -54,6 +56,7 @@ impl Restoring {
             Record::Reservation(slot, row) => self.add_reservation(slot, row),
             Record::Tombstone(slot, row) => self.add_tombstone(slot, row),
             Record::Freeze(freeze) => self.add_freeze(freeze),
+            Record::Shadow(counts) => self.add_shadow(counts),
             Record::Adjustment(row) => self.add_adjustment(row),
             Record::Statement(statement) => {
                 self.book.keep_statement(statement);
@@ -118,11 +121,13 @@ impl Restoring {
             return Err(RestoreError::Duplicate(format!("lineage slot {slot}")));
         }
         book.derived.add_lineage(&book.lineages, slot);
+        book.count_account(slot, Counted::In);
         Ok(())
     }
 
     fn add_closed(&mut self, slot: u32, row: ClosedAccount) -> Result<(), RestoreError> {
         let book = &mut self.book;
+        let of_lineage = row.lineage;
         let what = format!("account {} of lineage {}", row.account.number, row.lineage);
         let Some(lineage) = book.lineages.find(row.lineage) else { return Err(RestoreError::Dangling(what)) };
         let known = book.derived.closed_slot(&book.closed, row.lineage, row.account.number);
@@ -134,6 +139,7 @@ impl Restoring {
             return Err(RestoreError::Duplicate(format!("closed account slot {slot}")));
         }
         book.derived.add_closed(&book.closed, slot);
+        book.count_account(of_lineage, Counted::In);
         Ok(())
     }
 
@@ -211,6 +217,15 @@ impl Restoring {
         let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
         let what = format!("freeze on {} {}", freeze.tenant, freeze.route);
         match Arc::make_mut(&mut self.book.freezes).insert(key, freeze) {
+            Some(_) => Err(RestoreError::Duplicate(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn add_shadow(&mut self, counts: ShadowCounts) -> Result<(), RestoreError> {
+        self.sum(hash_shadow(&counts));
+        let what = format!("shadow counts of {}", counts.route);
+        match Arc::make_mut(&mut self.book.shadows).insert(counts.route.clone(), counts) {
             Some(_) => Err(RestoreError::Duplicate(what)),
             None => Ok(()),
         }

@@ -6,7 +6,7 @@ use crate::book::bytes::RowBytes;
 use crate::book::lineage::write_calendar;
 use crate::ids::UserId;
 use crate::plan::{Calendar, Override, Overrides};
-use crate::query::{PublishedPlan, TenantVersion};
+use crate::query::{PublishedPlan, RolledBack, TenantVersion};
 use crate::record::{Freeze, FreezeCause, Header};
 
 pub(crate) fn hash_plan(plan: &PublishedPlan) -> u128 {
@@ -16,6 +16,10 @@ pub(crate) fn hash_plan(plan: &PublishedPlan) -> u128 {
     out.put_u64(plan.published_at_ms);
     out.put_text(plan.actor.as_str());
     out.put_text(&plan.document);
+    if let Some(RolledBack { restored, first }) = plan.roll_back {
+        out.put_u64(restored);
+        out.put_u64(first);
+    }
     xxh3_128(out.as_slice())
 }
 

@@ -7,6 +7,7 @@ use crate::adjust::AdjustmentRow;
 use crate::book::derived::Tally;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
+use crate::book::shadow::Shadows;
 use crate::book::table::TableSnapshot;
 use crate::book::{Book, FreezeKey};
 use crate::event::{Event, Statement};
@@ -27,6 +28,7 @@ pub struct BookSnapshot {
     pub(super) reservations: TableSnapshot<Kept>,
     pub(super) tombstones: TableSnapshot<Tombstone>,
     pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(super) shadows: Arc<Shadows>,
     pub(super) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(super) events: VecDeque<Arc<Event>>,
     pub(super) statements: VecDeque<Arc<Statement>>,
@@ -48,6 +50,7 @@ impl Book {
             reservations: self.reservations.snapshot(),
             tombstones: self.tombstones.snapshot(),
             freezes: Arc::clone(&self.freezes),
+            shadows: Arc::clone(&self.shadows),
             adjustments: Arc::clone(&self.adjustments),
             events: self.events.clone(),
             statements: self.statements.clone(),
@@ -68,7 +71,8 @@ impl BookSnapshot {
     /// Records besides the header.
     fn count(&self) -> u64 {
         let small = self.plans.len() + self.calendars.len() + self.freezes.len();
-        let small = small + self.adjustments.len() + self.events.len() + self.statements.len();
+        let small = small + self.shadows.len() + self.adjustments.len();
+        let small = small + self.events.len() + self.statements.len();
         let versions: usize = self.tenants.values().map(Vec::len).sum();
         let rows = self.lineages.len() + self.closed.len() + self.reservations.len() + self.tombstones.len();
         (small + versions + rows) as u64
@@ -87,6 +91,7 @@ impl BookSnapshot {
             self.reservations.iter().map(|(slot, row)| Record::Reservation(slot, row.record()));
         let tombstones = self.tombstones.iter().map(|(slot, row)| Record::Tombstone(slot, *row));
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
+        let shadows = self.shadows.values().map(|counts| Record::Shadow(counts.clone()));
         let adjustments = self.adjustments.values().map(|row| Record::Adjustment(row.clone()));
         let statements = self.statements.iter().map(|statement| Record::Statement(Arc::clone(statement)));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));
@@ -99,6 +104,7 @@ impl BookSnapshot {
             .chain(reservations)
             .chain(tombstones)
             .chain(freezes)
+            .chain(shadows)
             .chain(adjustments)
             .chain(statements)
             .chain(events)

@@ -22,8 +22,9 @@ type Found = BTreeMap<(Arc<LineageKey>, u64), EpochStatement>;
 
 impl Book {
     pub(crate) fn keep_statement(&mut self, statement: Arc<Statement>) {
-        // An account without epochs is never asked for.
-        if statement.epoch_start_ms.is_none() {
+        // An account without epochs is never asked for; nor is one of the shadow lane, which must push out none
+        // of the enforced one.
+        if statement.epoch_start_ms.is_none() || statement.lineage.lane == Lane::Shadow {
             return;
         }
         self.small_sum = self.small_sum.wrapping_add(hash_statement(&statement));
@@ -79,7 +80,7 @@ impl Book {
             let key = &statement.lineage;
             let of_subject =
                 key.tenant.as_ref() == Some(tenant) && (key.user.is_none() || key.user.as_ref() == user);
-            if of_subject && key.lane == Lane::Enforced {
+            if of_subject {
                 add(
                     &mut found,
                     key,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::book::Book;
 use crate::book::calendars::Uncovered;
 use crate::book::derived::Found;
 use crate::book::lineage::Sink;
+use crate::book::{Book, Counted};
 use crate::event::Effect;
 use crate::ids::{IdempotencyKey, ReservationId, TenantId};
 use crate::record::{ClosedAccount, Leg, Lineage};
@@ -43,6 +43,7 @@ impl Book {
             for account in std::mem::take(&mut self.derived.sink.closed) {
                 let slot = self.closed.insert(ClosedAccount { lineage, account });
                 self.derived.add_closed(&self.closed, slot);
+                self.count_account(lineage, Counted::In);
             }
         }
         if !self.derived.sink.statements.is_empty() {
@@ -101,7 +102,7 @@ impl Book {
 
     fn end_leg(&mut self, leg: &Leg, actual: &Amounts, id: ReservationId) -> u128 {
         let row = self.lineages.get_mut(leg.lineage);
-        let unit = row.unit;
+        let (unit, debt_before) = (row.unit, row.debt);
         // Slots are held while the operation runs and never spent.
         let spent = if unit == Unit::Slots { 0 } else { actual.get(unit).unwrap_or(0) };
         self.derived.tally.held_by_legs[unit as usize] -= u128::from(leg.amount);
@@ -111,8 +112,22 @@ impl Book {
         } else {
             self.end_closed_leg(leg, spent, id)
         };
+        self.note_debt(leg, debt_before, id);
         self.put_away(leg.lineage);
         debt
+    }
+
+    /// Notes whose reservation left debt that was not there before.
+    fn note_debt(&mut self, leg: &Leg, debt_before: u128, id: ReservationId) {
+        if self.lineages.get(leg.lineage).debt <= debt_before {
+            return;
+        }
+        // Seldom, and so looked up here.
+        let generation = match self.find(id) {
+            Some(Found::Reservation(slot)) => self.reservations.get(slot).generation,
+            _ => self.header.generation,
+        };
+        self.lineages.get_mut(leg.lineage).note_debt(debt_before, generation);
     }
 
     /// Books on the legs of a settled reservation, whose lineages were touched, what differs between its
@@ -138,6 +153,7 @@ impl Book {
     }
 
     fn correct_leg(&mut self, leg: &Leg, before: u64, actual: u64, id: ReservationId) -> u128 {
+        let debt_before = self.lineages.get(leg.lineage).debt;
         if self.lineages.get(leg.lineage).current.number == leg.account {
             let row = self.lineages.get_mut(leg.lineage);
             row.correct_current(before, actual, id, &mut self.derived.sink);
@@ -148,6 +164,7 @@ impl Book {
             let account = &mut self.closed.get_mut(closed).account;
             row.correct_closed(account, before, actual, id, &mut self.derived.sink);
         }
+        self.note_debt(leg, debt_before, id);
         self.put_away(leg.lineage);
         self.lineages.get(leg.lineage).debt
     }

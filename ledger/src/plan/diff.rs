@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{
-    Ladder, Limit, Match, Override, Overrides, Plan, Rollout, Route, Rule, Shape, TenantRecord,
+    Ladder, Limit, Match, Override, Overrides, Plan, Rollout, RolloutBy, Route, Rule, Shape, TenantRecord,
 };
 use crate::unit::Amounts;
 
@@ -158,7 +158,8 @@ fn route_facts(route: &Route) -> Facts {
     put(&mut facts, "priority", Some(route.priority));
     let rollout = match route.rollout {
         Rollout::Shadow => "shadow".to_owned(),
-        Rollout::Percent(percent) => format!("{percent}%"),
+        Rollout::Percent { percent, by: RolloutBy::Tenant } => format!("{percent}%"),
+        Rollout::Percent { percent, by: RolloutBy::User } => format!("{percent}% by user"),
         Rollout::Enforce => "enforce".to_owned(),
     };
     put(&mut facts, "rollout", Some(rollout));

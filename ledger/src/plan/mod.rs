@@ -13,6 +13,7 @@ mod error;
 mod limit;
 mod matching;
 mod parse;
+mod rollout;
 mod route;
 mod tenant;
 
@@ -22,7 +23,8 @@ pub use error::PlanError;
 pub use limit::{Ladder, Level, Limit, Rule, Scope, Shape};
 pub use matching::Match;
 pub use parse::{PLAN_SCHEMA, RECORD_SCHEMA};
-pub use route::{Emergency, Rollout, Route};
+pub use rollout::{Rollout, RolloutBy};
+pub use route::{Emergency, Route};
 pub use tenant::{Override, Overrides, TenantRecord};
 
 /// A whole plan. Equal plans are equal content: publishing one again changes nothing.

@@ -1,7 +1,7 @@
 //! Routes: how requests of one kind are admitted.
 
 use crate::ids::RouteName;
-use crate::plan::Match;
+use crate::plan::{Match, Rollout};
 use crate::unit::Amounts;
 
 /// How requests of one kind are admitted.
@@ -35,18 +35,6 @@ pub struct Route {
     pub rollout: Rollout,
     /// Emergency shards, off unless the plan turns them on.
     pub emergency: Option<Emergency>,
-}
-
-/// Roll-out of a route.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rollout {
-    /// Decide and book in the shadow lane, never refuse.
-    Shadow,
-    /// This share of subjects, 0 to 100, in the enforced lane; the rest in shadow.
-    Percent(u8),
-    /// Everybody in the enforced lane.
-    #[default]
-    Enforce,
 }
 
 /// Bounds on a route's emergency shards.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{
     Command, Correct, EntryHeader, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
-    Reserve, ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
+    Reserve, ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
@@ -87,14 +87,34 @@ impl Run {
                 self.bounds.push(bounds(&words, self.now_ms));
                 Vec::new()
             }
+            "losses" => {
+                let plan = Plan::parse(&document.join("\n")).unwrap();
+                let losses = self.book.losses(&plan);
+                if losses.is_empty() {
+                    vec!["none".to_owned()]
+                } else {
+                    losses.iter().map(show::loss).collect()
+                }
+            }
             "quota" => {
                 let tenant = words.plain[0].parse().unwrap();
                 let user = words.plain.get(1).map(|user| user.parse().unwrap());
-                let lines = match words.plain[0].as_str() {
-                    "global" => self.book.quota_global(self.now_ms),
-                    _ => self.book.quota(&tenant, user.as_ref(), self.now_ms),
+                let shadow = words.option("lane") == Some("shadow");
+                let lines = match (words.plain[0].as_str(), shadow) {
+                    ("global", false) => self.book.quota_global(Lane::Enforced, self.now_ms),
+                    ("global", true) => self.book.quota_global(Lane::Shadow, self.now_ms),
+                    (_, false) => self.book.quota(&tenant, user.as_ref(), self.now_ms),
+                    (_, true) => self.book.quota_in_shadow(&tenant, user.as_ref(), self.now_ms),
                 };
                 lines.iter().map(show::quota).collect()
+            }
+            "drains" => {
+                let drains: Vec<String> = self.book.drains(self.now_ms).iter().map(show::drain).collect();
+                if drains.is_empty() { vec!["none".to_owned()] } else { drains }
+            }
+            "shadow" => {
+                let counts: Vec<String> = self.book.shadow_counts().map(show::shadow_counts).collect();
+                if counts.is_empty() { vec!["none".to_owned()] } else { counts }
             }
             "events" => {
                 let from = words.option("from").map_or(0, |number| number.parse().unwrap());
@@ -306,7 +326,18 @@ impl Run {
                 let plan = Plan::parse(&text).unwrap_or_else(|errors| panic!("{}: {errors:#?}", self.name));
                 let document = text.as_str().into();
                 let plan = Arc::new(plan);
-                Command::PublishPlan(PublishPlan { expected_generation, document, plan, actor: actor() })
+                let force = words.option("force").is_some();
+                Command::PublishPlan(PublishPlan {
+                    expected_generation,
+                    force,
+                    document,
+                    plan,
+                    actor: actor(),
+                })
+            }
+            "rollback" => {
+                let to = words.option("to").unwrap().parse().unwrap();
+                Command::RollBack(RollBack { to, expected_generation, actor: actor() })
             }
             "tenant" => {
                 let unchecked = words.option("unchecked").is_some();

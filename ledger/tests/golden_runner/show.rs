@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use holdfast_ledger::adjust::{Adjustment, AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, Rejection};
 use holdfast_ledger::event::EventKind;
-use holdfast_ledger::query::{EpochStatement, QuotaLine};
-use holdfast_ledger::record::{Account, Columns, Record};
-use holdfast_ledger::{Amounts, Book};
+use holdfast_ledger::loss::LimitLoss;
+use holdfast_ledger::query::{Drain, EpochStatement, QuotaLine, RolledBack};
+use holdfast_ledger::record::{Account, Columns, Lane, Record};
+use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision};
+use holdfast_ledger::{Amounts, Book, Unit};
 
 use super::time;
 
@@ -79,6 +81,9 @@ pub fn receipt(receipt: &Receipt) -> String {
     if let Some(key) = &extras.key {
         text += &format!(", key {key}");
     }
+    if let Some(decision) = &receipt.shadow {
+        text += &format!(", in shadow ({})", self::decision(decision));
+    }
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {
             let word = if extras.estimate.is_some() { "estimated" } else { "used" };
@@ -103,6 +108,27 @@ pub fn receipt(receipt: &Receipt) -> String {
     text
 }
 
+fn decision(decision: &ShadowDecision) -> String {
+    match decision {
+        ShadowDecision::Admitted { tier } => format!("would be admitted {}", tier.as_str()),
+        ShadowDecision::Rejected(found) => format!("would be {}", rejection(found)),
+        ShadowDecision::Undecided(why) => format!("undecided: {}", why.as_str()),
+    }
+}
+
+pub fn shadow_counts(counts: &ShadowCounts) -> String {
+    let [normal, light, heavy] = counts.admitted;
+    let rejected: Vec<String> =
+        counts.rejected.iter().map(|(limit, times)| format!("{limit} {times}")).collect();
+    format!(
+        "{} since {}: normal {normal}, light {light}, heavy {heavy}, rejected [{}], undecided {}",
+        counts.route,
+        time::show(counts.since_ms),
+        rejected.join(", "),
+        counts.undecided
+    )
+}
+
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Invalid { field, problem } => format!("invalid {field}: {problem}"),
@@ -114,6 +140,10 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::GenerationMismatch { generation } => {
             format!("generation mismatch: {generation} is in force")
         }
+        Refusal::Destructive { losses } => {
+            let losses: Vec<String> = losses.iter().map(loss).collect();
+            format!("destructive: {}", losses.join("; "))
+        }
         Refusal::AdjustmentConflict => "conflict: adjustment".to_owned(),
         Refusal::EpochClosed { running_start_ms } => {
             let running = running_start_ms.map_or("continuous".to_owned(), time::show);
@@ -122,6 +152,28 @@ pub fn refusal(refusal: &Refusal) -> String {
         Refusal::Overloaded { ceiling } => format!("overloaded: {ceiling}"),
         Refusal::Rejected(found) => rejection(found),
     }
+}
+
+pub fn drain(drain: &Drain) -> String {
+    let RolledBack { restored, first } = drain.rolled_back;
+    let mut text =
+        format!("{} rolled {first} to {} back to {restored}", drain.generation, drain.generation - 1);
+    if drain.is_done() {
+        return text + ": nothing is open";
+    }
+    let Drain { reserved, started, usage_unknown, .. } = drain;
+    text += &format!(": reserved {reserved}, started {started}, unknown {usage_unknown}, held");
+    for (unit, held) in Unit::ALL.iter().zip(drain.held).filter(|(_, held)| *held > 0) {
+        text += &format!(" {unit} {held}");
+    }
+    for (limit, debt) in &drain.debts {
+        text += &format!(", debt of {limit} {} on {}", debt.debt, debt.lineages);
+    }
+    text
+}
+
+pub fn loss(loss: &LimitLoss) -> String {
+    format!("{} {loss}", loss.limit)
 }
 
 fn rejection(found: &Rejection) -> String {
@@ -205,11 +257,13 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Indebted { lineage, .. } => format!("indebted {lineage}"),
         EventKind::Repaid { lineage } => format!("repaid {lineage}"),
         EventKind::Forgiven { lineage, amount } => format!("forgiven {amount}, {lineage}"),
-        EventKind::Breached { tenant, user, route, unit, limit, frozen, .. } => {
+        EventKind::Breached { tenant, user, route, lane, unit, limit, frozen, .. } => {
             let past =
                 limit.as_ref().map_or("the execution cap".to_owned(), |limit| format!("the debt of {limit}"));
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
-            format!("breached {past} in {unit}, {tenant}{user} on {route}, frozen {}", frozen.as_str())
+            let shadow = if *lane == Lane::Shadow { " in shadow" } else { "" };
+            let frozen = frozen.as_str();
+            format!("breached {past} in {unit}{shadow}, {tenant}{user} on {route}, frozen {frozen}")
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
@@ -224,7 +278,13 @@ pub fn event(kind: &EventKind) -> String {
             format!("frozen {tenant}{user} on {route} by {actor}: {reason}")
         }
         EventKind::Adjusted(receipt) => adjusted(receipt),
-        EventKind::PlanPublished { generation, actor } => format!("published {generation} by {actor}"),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            let forced = if *forced { ", forced" } else { "" };
+            format!("published {generation} by {actor}{forced}")
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            format!("rolled back {first} to {} by {generation}, to {restored} by {actor}", generation - 1)
+        }
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")
         }

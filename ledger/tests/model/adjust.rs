@@ -64,7 +64,8 @@ impl Model {
         let is_bucket = matches!(limit.shape, Shape::Bucket { .. });
         let capped = !matches!(before.rule, Some(Rule::Unlimited { .. }));
         let now = self.clock_ms;
-        let used = |amount: i128| (unit != Unit::Slots).then(|| vec![Fact::Usage(amount)]);
+        let generation = self.generation();
+        let used = |amount: i128| (unit != Unit::Slots).then(|| vec![Fact::Usage(amount, generation)]);
         match adjust.what {
             Adjustment::Grant(0) | Adjustment::Take(0) | Adjustment::Charge(0) | Adjustment::Correct(0) => {
                 None

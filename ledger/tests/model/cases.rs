@@ -26,7 +26,7 @@ impl Writer {
         let documents = vec![format!("{head}{limits}")];
         let script = Script { documents, shape: 0, scale: Scale::Small, steps: Vec::new() };
         let mut writer = Writer { script, now: BEGIN_MS, last: BEGIN_MS };
-        writer.act(Act::Publish { variant: 0, expected: None });
+        writer.act(Act::Publish { variant: 0, expected: None, force: false });
         writer
     }
 
@@ -218,7 +218,7 @@ fn what_is_held_is_shown_as_held_across_a_publish() {
     let raised = writer.script.documents[0].replace(&limit(100), &limit(90));
     writer.script.documents.push(raised);
     writer.reserve(0, tokens(60));
-    writer.act(Act::Publish { variant: 1, expected: None });
+    writer.act(Act::Publish { variant: 1, expected: None, force: false });
     // Quotas are compared after each entry; so is what a preview says of this, and that is *held*.
     writer.reserve(1, tokens(50));
     assert_eq!(reasons(&writer.run()).last(), Some(&Some(Reason::Held)));
@@ -265,7 +265,7 @@ fn tier_after_a_change_to_40(before: &str) -> holdfast_ledger::answer::Tier {
     writer.now += 20_000;
     writer.reserve(1, tokens(7));
     writer.settle(made_at_ms, 0, tokens(27));
-    writer.act(Act::Publish { variant: 1, expected: None });
+    writer.act(Act::Publish { variant: 1, expected: None, force: false });
     writer.reserve(2, tokens(6));
     let outcome = writer.run();
     let Some(Answer::Reservation(receipt)) = outcome.answers.last() else {
@@ -297,7 +297,7 @@ fn a_wait_over_a_change_of_period_ends_with_the_new_periods() {
     let seconds = writer.script.documents[0].replace(&limit("day"), &limit("20s"));
     writer.script.documents.push(seconds);
     writer.reserve(0, tokens(2));
-    writer.act(Act::Publish { variant: 1, expected: None });
+    writer.act(Act::Publish { variant: 1, expected: None, force: false });
     // Try the wait out: the running day ends between two bounds of the new period.
     writer.reserve(1, tokens(5));
     writer.run();

@@ -1,14 +1,19 @@
 //! Book and model side by side: every difference is a text that says what each of them holds.
 
+use std::collections::BTreeMap;
+
 use holdfast_ledger::adjust::{AdjustmentReceipt, Standing};
-use holdfast_ledger::answer::{Reason, Receipt, Rejection};
-use holdfast_ledger::ids::{TenantId, UserId};
+use holdfast_ledger::answer::{Reason, Receipt, Rejection, State, Tier};
+use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::Rule;
+use holdfast_ledger::query::{Drain, RolledBack};
+use holdfast_ledger::record::Lane;
+use holdfast_ledger::shadow::ShadowDecision;
 use holdfast_ledger::{Amounts, Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
 use crate::naive::Model;
-use crate::verdict::{Booked, No, Sketch, Verdict};
+use crate::verdict::{Booked, No, Shadow, Sketch, Verdict};
 
 /// The parts of a receipt that the model has too.
 pub fn sketch_of(receipt: &Receipt) -> Sketch {
@@ -34,7 +39,89 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         corrected: receipt.correction().map(|correction| (correction.actual, correction.debt)),
         ended_at_ms: receipt.ended_at_ms,
         debt: receipt.debt,
+        shadow: receipt.shadow.as_deref().map(shadow_of),
     }
+}
+
+fn shadow_of(decision: &ShadowDecision) -> Shadow {
+    match decision {
+        ShadowDecision::Admitted { tier } => Shadow::Admitted(*tier),
+        ShadowDecision::Rejected(no) => {
+            Shadow::rejected(no.generation, &no.limit, no.level, no.unit, no.reason)
+        }
+        ShadowDecision::Undecided(_) => Shadow::Undecided,
+    }
+}
+
+/// How often the shadow lane decided what, in book and model.
+pub fn compare_shadow(book: &Book, model: &Model) -> Result<(), String> {
+    let mut found: BTreeMap<RouteName, [u64; 5]> = BTreeMap::new();
+    for counts in book.shadow_counts() {
+        let [normal, light, heavy] = counts.admitted;
+        let rejected = counts.rejected.values().sum();
+        found.insert(counts.route.clone(), [normal, light, heavy, rejected, counts.undecided]);
+    }
+    let mut wanted: BTreeMap<RouteName, [u64; 5]> = BTreeMap::new();
+    for ((route, decision), times) in &model.shadow {
+        let place = match decision {
+            Shadow::Admitted(Tier::Normal) => 0,
+            Shadow::Admitted(Tier::DegradedLight) => 1,
+            Shadow::Admitted(Tier::DegradedHeavy) => 2,
+            Shadow::Rejected(..) => 3,
+            Shadow::Undecided => 4,
+        };
+        wanted.entry(route.clone()).or_default()[place] += times;
+    }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("the book counts {found:?} in shadow\nand the model {wanted:?}"))
+    }
+}
+
+/// Every roll-back with what is open of it, in book and model.
+pub fn compare_drains(book: &Book, model: &Model, at_ms: u64) -> Result<(), String> {
+    let shown = |drain: &Drain| {
+        let RolledBack { restored, first } = drain.rolled_back;
+        let debts = drain.debts.iter().map(|(limit, owed)| (limit.clone(), owed.lineages, owed.debt as i128));
+        let held = drain.held.map(|held| held as i128);
+        let open = [drain.reserved, drain.started, drain.usage_unknown];
+        (drain.generation, restored, first, open, held, debts.collect::<Vec<_>>())
+    };
+    let mut wanted = Vec::new();
+    for era in &model.eras {
+        let Some((restored, first)) = era.rolled_back else { continue };
+        let covers = |generation: u64| generation >= first && generation < era.generation;
+        let (mut open, mut held) = ([0; 3], [0; 4]);
+        for found in model.reservations.iter().filter(|found| covers(found.receipt.generation)) {
+            match found.state_at(at_ms) {
+                State::Reserved | State::Expiring => open[0] += 1,
+                State::Started => open[1] += 1,
+                State::UsageUnknown => open[2] += 1,
+                _ => continue,
+            }
+            found
+                .receipt
+                .reserved
+                .iter()
+                .for_each(|(unit, amount)| held[unit as usize] += i128::from(amount));
+        }
+        let mut debts: BTreeMap<LimitId, (u64, i128)> = BTreeMap::new();
+        for key in model.keys().into_iter().filter(|key| key.lane == Lane::Enforced) {
+            let balance = model.balance(&key, at_ms);
+            if balance.debt > 0 && covers(balance.owed_since) {
+                let known = debts.entry(key.limit).or_default();
+                *known = (known.0 + 1, known.1 + balance.debt);
+            }
+        }
+        let debts = debts.into_iter().map(|(limit, (lineages, debt))| (limit, lineages, debt)).collect();
+        wanted.push((era.generation, restored, first, open, held, debts));
+    }
+    let found: Vec<_> = book.drains(at_ms).iter().map(shown).collect();
+    if found == wanted {
+        return Ok(());
+    }
+    Err(format!("at {at_ms} the book drains {found:#?}\nand the model {wanted:#?}"))
 }
 
 /// The parts of an adjustment's receipt that the model has too.
@@ -86,6 +173,13 @@ fn same_refusal(refusal: &Refusal, verdict: &Verdict) -> bool {
             running_start_ms == running
         }
         (Refusal::GenerationMismatch { generation }, Verdict::GenerationMismatch(g)) => generation == g,
+        (Refusal::Destructive { losses }, Verdict::Destructive(wanted)) => {
+            let shown = losses.iter().map(|loss| {
+                let (held, debt) = (loss.held as i128, loss.debt as i128);
+                (loss.limit.clone(), loss.change, loss.reservations, held, debt)
+            });
+            shown.eq(wanted.iter().cloned())
+        }
         _ => false,
     }
 }
@@ -125,10 +219,19 @@ pub fn compare_quotas(
     at_ms: u64,
 ) -> Result<(), String> {
     let mut lines = book.quota(tenant, user, at_ms);
-    lines.extend(book.quota_global(at_ms));
+    lines.extend(book.quota_in_shadow(tenant, user, at_ms));
+    lines.extend([Lane::Enforced, Lane::Shadow].into_iter().flat_map(|lane| book.quota_global(lane, at_ms)));
     for (limit, key) in model.lineages_of(tenant, user) {
-        let found = lines.iter().find(|line| line.limit == limit.id && line.user == key.user);
+        let of_key =
+            |line: &&QuotaLine| line.limit == limit.id && line.user == key.user && line.lane == key.lane;
+        let found = lines.iter().find(of_key);
         let balance = model.balance(&key, at_ms);
+        let used = balance.epoch.is_some() && balance.spent > 0;
+        let stands = balance.held > 0 || used || balance.debt > 0;
+        if key.lane == Lane::Shadow && found.is_none() && !stands {
+            // The shadow lane shows what was booked in it, as long as it matters.
+            continue;
+        }
         let Some(line) = found else { return Err(format!("the book has no quota line of {key}")) };
         let (shown, wanted) = (shown(line, &balance), wanted(&balance));
         if shown != wanted {

@@ -2,7 +2,7 @@
 
 use holdfast_ledger::answer::{Reason, Tier};
 use holdfast_ledger::command::Request;
-use holdfast_ledger::plan::{Level, Limit, Plan, Route, Rule};
+use holdfast_ledger::plan::{Level, Limit, Plan, Rollout, RolloutBy, Route, Rule};
 use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Amounts, Unit};
 
@@ -23,8 +23,23 @@ pub fn key_of(limit: &Limit, route: &Route, request: &Request) -> LineageKey {
         route: scope.route.then(|| route.name.clone()),
         model: if scope.model { request.model.clone() } else { None },
         region: if scope.region { request.region.clone() } else { None },
-        lane: Lane::Enforced,
+        lane: lane_of(route, request),
     }
+}
+
+/// The lane of a request: its subject is hashed, and the range of the hash cut into 100 equal pieces.
+pub fn lane_of(route: &Route, request: &Request) -> Lane {
+    let (percent, with_user) = match route.rollout {
+        Rollout::Shadow => return Lane::Shadow,
+        Rollout::Enforce => return Lane::Enforced,
+        Rollout::Percent { percent, by } => (percent, by == RolloutBy::User),
+    };
+    let mut parts = vec!["holdfast.rollout.v1", route.name.as_str(), request.tenant.as_str()];
+    parts.extend(request.user.as_ref().filter(|_| with_user).map(|user| user.as_str()));
+    let hash = u128::from(xxhash_rust::xxh3::xxh3_64(parts.join("\0").as_bytes()));
+    // The first hash that is beyond the share.
+    let end = (u128::from(percent) << 64).div_ceil(100);
+    if hash < end { Lane::Enforced } else { Lane::Shadow }
 }
 
 /// What each unit that was reserved used: held amounts for requests that nothing is said of, 0 for other units and for slots.

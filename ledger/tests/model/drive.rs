@@ -1,15 +1,18 @@
 //! Runs a script on the book, on a twin that is snapshotted and restored, on a follower that builds no
 //! answers, and on the model.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use holdfast_ledger::command::{Command, EntryHeader, EpochBounds};
+use holdfast_ledger::event::EventKind;
 use holdfast_ledger::ids::{TenantId, UserId};
 use holdfast_ledger::plan::Calendar;
-use holdfast_ledger::{Answer, Book, Effect, Refusal};
+use holdfast_ledger::record::Lane;
+use holdfast_ledger::{Answer, Book, Effect, QuotaLine, Refusal, ReservationId};
 
-use crate::compare::{compare_answer, compare_quotas, sketch_of};
+use crate::compare::{compare_answer, compare_drains, compare_quotas, compare_shadow, sketch_of};
 use crate::epochs::{BEGIN_MS, bounds_until};
 use crate::naive::Model;
 use crate::script::{Act, Script, Step};
@@ -25,6 +28,7 @@ pub struct Difference {
 /// What a run that found no difference came to.
 pub struct Outcome {
     pub model: Model,
+    pub book: Book,
     /// What the book answered, step by step; steps that had nothing to ask are left out.
     pub answers: Vec<Answer>,
 }
@@ -34,9 +38,19 @@ pub type Tamper = fn(step: usize, answer: &mut Answer);
 
 /// Runs a whole script. A panic of the book is a difference too.
 pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Difference> {
+    run_without(script, tamper, &BTreeSet::new())
+}
+
+/// The same with ticks in place of what is asked of some reservations.
+pub fn run_without(
+    script: &Script,
+    tamper: Option<Tamper>,
+    left_out: &BTreeSet<ReservationId>,
+) -> Result<Outcome, Difference> {
     let mut at = 0;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let mut run = Run::new(script, tamper);
+        run.left_out = left_out.clone();
         let mut from = 0;
         while from < script.steps.len() {
             at = from;
@@ -48,7 +62,7 @@ pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Differenc
             from = to;
         }
         run.model.check_windows().map_err(|text| Difference { step: at, text })?;
-        Ok(Outcome { model: run.model, answers: run.answers })
+        Ok(Outcome { model: run.model, book: run.book, answers: run.answers })
     }));
     ran.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -60,6 +74,7 @@ pub fn run(script: &Script, tamper: Option<Tamper>) -> Result<Outcome, Differenc
 struct Run<'s> {
     script: &'s Script,
     tamper: Option<Tamper>,
+    left_out: BTreeSet<ReservationId>,
     book: Book,
     twin: Book,
     follower: Book,
@@ -75,15 +90,20 @@ impl<'s> Run<'s> {
     fn new(script: &'s Script, tamper: Option<Tamper>) -> Self {
         let (book, twin, follower) = (Book::new(), Book::new(), Book::new());
         let (model, answers, told) = (Model::default(), Vec::new(), Vec::new());
-        Run { script, tamper, book, twin, follower, model, answers, told, index: 0, stamp_ms: BEGIN_MS }
+        let (left_out, index, stamp_ms) = (BTreeSet::new(), 0, BEGIN_MS);
+        Run { script, tamper, left_out, book, twin, follower, model, answers, told, index, stamp_ms }
     }
 
     fn entry(&mut self, steps: &[Step], first: usize) -> Result<(), Difference> {
         self.stamp_ms = self.stamp_ms.saturating_add_signed(steps[0].after_ms);
         self.index += 1;
         let plan = self.model.plan().cloned();
-        let commands: Vec<Option<Command>> =
-            steps.iter().map(|step| self.script.command(&step.act, plan.as_deref())).collect();
+        let wanted = |command: Command| match reservation_of(&command) {
+            Some(id) if self.left_out.contains(&id) => Command::Tick,
+            _ => command,
+        };
+        let command = |step: &Step| self.script.command(&step.act, plan.as_deref()).map(wanted);
+        let commands: Vec<Option<Command>> = steps.iter().map(command).collect();
         let header = EntryHeader {
             index: self.index,
             term: 1,
@@ -217,7 +237,11 @@ impl<'s> Run<'s> {
             ));
         }
         self.model.check_equation()?;
+        compare_shadow(&self.book, &self.model)?;
         let now = self.book.clock_ms();
+        for at_ms in [now, now + 9_000] {
+            compare_drains(&self.book, &self.model, at_ms)?;
+        }
         for tenant in ["t0", "t1"] {
             for user in [None, Some("u0"), Some("u1")] {
                 let tenant = TenantId::new(tenant).map_err(|error| error.to_string())?;
@@ -243,7 +267,7 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    fn compare_reservation(&self, id: holdfast_ledger::ReservationId, at_ms: u64) -> Result<(), String> {
+    fn compare_reservation(&self, id: ReservationId, at_ms: u64) -> Result<(), String> {
         let found = self.book.reservation(id, at_ms).map(|receipt| sketch_of(&receipt));
         let wanted = self.model.reservation(id, at_ms);
         match (&found, &wanted) {
@@ -262,6 +286,92 @@ fn with_revision(effect: Effect) -> Option<(u64, Effect)> {
         Effect::Statement(_) => return None,
     };
     Some((revision, effect))
+}
+
+fn reservation_of(command: &Command) -> Option<ReservationId> {
+    match command {
+        Command::Reserve(reserve) => Some(reserve.id),
+        Command::Start(start) => Some(start.id),
+        Command::Settle(settle) => Some(settle.id),
+        Command::Release(release) => Some(release.id),
+        Command::Renew(renew) => Some(renew.id),
+        Command::ReportUnknown(report) => Some(report.id),
+        Command::Correct(correct) => Some(correct.id),
+        Command::ResolveUnknown(resolve) => Some(resolve.id),
+        _ => None,
+    }
+}
+
+/// Whether the enforced lane answers the same when nothing is ever asked of the shadow lane, ends with the same
+/// quotas, and has told the same. Gives how many reservations the shadow lane had.
+pub fn shadow_leaves_no_trace(script: &Script) -> Result<usize, Difference> {
+    leaves_no_trace(script, Lane::Shadow)
+}
+
+/// The same of any lane: that of the enforced one leaves a trace.
+pub fn leaves_no_trace(script: &Script, lane: Lane) -> Result<usize, Difference> {
+    // A key stands for whichever reservation came first, in whatever lane.
+    let script = &without_keys(script);
+    let Outcome { answers: whole, book: with, .. } = run(script, None)?;
+    let in_lane = |answer: &Answer| match answer {
+        Answer::Reservation(receipt) => (receipt.lane() == lane).then_some(receipt.id),
+        _ => None,
+    };
+    let left_out: BTreeSet<ReservationId> = whole.iter().filter_map(in_lane).collect();
+    let Outcome { answers: alone, book: without, .. } = run_without(script, None, &left_out)?;
+    for (step, (whole, alone)) in whole.iter().zip(&alone).enumerate() {
+        if whole != alone && !matches!(alone, Answer::Ticked { .. }) {
+            let text = format!("with the lane: {whole:#?}\nand without: {alone:#?}");
+            return Err(Difference { step, text });
+        }
+    }
+    let last = |text: String| Difference { step: script.steps.len() - 1, text };
+    let (lines, lines_alone) = (enforced_quotas(&with), enforced_quotas(&without));
+    if lines != lines_alone {
+        return Err(last(format!("with the lane: {lines:#?}\nand without: {lines_alone:#?}")));
+    }
+    let (told, told_alone) = (enforced_events(&with, &left_out), enforced_events(&without, &left_out));
+    if told != told_alone {
+        return Err(last(format!("with the lane: {told:#?}\nand without: {told_alone:#?}")));
+    }
+    Ok(left_out.len())
+}
+
+fn without_keys(script: &Script) -> Script {
+    let mut script = script.clone();
+    for step in &mut script.steps {
+        if let Act::Reserve { key, .. } = &mut step.act {
+            *key = None;
+        }
+    }
+    script
+}
+
+fn enforced_quotas(book: &Book) -> Vec<QuotaLine> {
+    let at_ms = book.clock_ms() + 4_321;
+    let mut lines = book.quota_global(Lane::Enforced, at_ms);
+    for tenant in ["t0", "t1"].map(|tenant| tenant.parse().unwrap()) {
+        for user in [None, Some("u0"), Some("u1")] {
+            let user = user.map(|user| user.parse().unwrap());
+            lines.extend(book.quota(&tenant, user.as_ref(), at_ms));
+        }
+    }
+    lines
+}
+
+/// What happened in the enforced lane and when. Numbers are dense over both lanes, and so are left out.
+fn enforced_events(book: &Book, left_out: &BTreeSet<ReservationId>) -> Vec<(u64, u64, EventKind)> {
+    let is_enforced = |kind: &EventKind| match kind {
+        EventKind::Crossed { lineage, .. }
+        | EventKind::Indebted { lineage, .. }
+        | EventKind::Repaid { lineage }
+        | EventKind::Forgiven { lineage, .. } => lineage.lane == Lane::Enforced,
+        EventKind::Breached { lane, .. } => *lane == Lane::Enforced,
+        EventKind::UnknownResolved { reservation, .. } => !left_out.contains(reservation),
+        _ => true,
+    };
+    let enforced = book.events_from(0).filter(|event| is_enforced(&event.kind));
+    enforced.map(|event| (event.at_ms, event.revision, event.kind.clone())).collect()
 }
 
 fn check_preview(previewed: Option<&Refusal>, answer: &Answer) -> Result<(), String> {

@@ -13,6 +13,19 @@ use crate::naive::Model;
 use crate::rows::{Era, Happening};
 use crate::verdict::{Sketch, Verdict};
 
+/// Whether a limit may have such a lineage: the values that its scope asks for, and no others.
+pub fn suits(limit: Option<&Limit>, key: &LineageKey) -> bool {
+    let Some(scope) = limit.map(|limit| limit.scope) else { return false };
+    let level = match (key.tenant.is_some(), key.user.is_some()) {
+        (false, _) => Level::Global,
+        (true, false) => Level::Tenant,
+        (true, true) => Level::User,
+    };
+    // A request may leave its model and region out, but a route it has always.
+    let extra = (key.model.is_some() && !scope.model) || (key.region.is_some() && !scope.region);
+    scope.level == level && scope.route == key.route.is_some() && !extra
+}
+
 impl Model {
     /// Whether amounts that did not fit would fit at a later time, if nothing else happened until then.
     pub fn fits(&self, asks: &[(LineageKey, u64)], at_ms: u64) -> bool {
@@ -21,7 +34,7 @@ impl Model {
 
     /// The rule of a lineage in an era.
     fn rule_in(&self, era: &Era, key: &LineageKey) -> Option<Rule> {
-        let limit = era.plan.limit(&key.limit)?;
+        let limit = era.plan.limit(&key.limit).filter(|limit| suits(Some(limit), key))?;
         let set = key.tenant.as_ref().and_then(|tenant| era.records.get(tenant)).map(Arc::as_ref);
         let record = key.tenant.as_ref().and_then(|tenant| era.plan.record_for(tenant, set));
         Some(era.plan.effective_rule(limit, record, key.user.as_ref()))
@@ -99,17 +112,20 @@ impl Model {
                 (Level::User, Some(user)) => (Some(tenant.clone()), Some(user.clone())),
                 (Level::User, None) => continue,
             };
-            let limit_id = limit.id.clone();
-            let key = LineageKey {
-                limit: limit_id,
-                tenant,
-                user,
-                route: None,
-                model: None,
-                region: None,
-                lane: Lane::Enforced,
-            };
-            found.push((limit.clone(), key));
+            for lane in [Lane::Enforced, Lane::Shadow] {
+                let (tenant, user) = (tenant.clone(), user.clone());
+                let limit_id = limit.id.clone();
+                let key = LineageKey {
+                    limit: limit_id,
+                    tenant,
+                    user,
+                    route: None,
+                    model: None,
+                    region: None,
+                    lane,
+                };
+                found.push((limit.clone(), key));
+            }
         }
         found
     }

@@ -19,14 +19,14 @@ pub enum Fact {
     Rule(Option<Rule>, bool),
     /// A reservation takes this much.
     Hold(ReservationId, u64),
-    /// A reservation ends, having used this much.
-    End(ReservationId, u64),
-    /// What an ended reservation was said to have used, and what it used in truth.
-    Correct(ReservationId, u64, u64),
+    /// A reservation that was admitted under a generation ends, having used this much.
+    End(ReservationId, u64, u64),
+    /// What an ended reservation that was admitted under a generation was said to have used, and what it used in truth.
+    Correct(ReservationId, u64, u64, u64),
     /// An operator gives capacity, or takes it (negative).
     Capacity(i128),
-    /// An operator books usage, or takes some off (negative).
-    Usage(i128),
+    /// An operator books usage under a generation, or takes some off (negative).
+    Usage(i128, u64),
     /// The limit gives this much more, until a time.
     Boost(AdjustmentId, u64, u64),
     /// A boost ends before its time.
@@ -52,6 +52,8 @@ pub struct Balance {
     pub spent: i128,
     /// Debt of earlier epochs repaid in this one.
     pub earlier_repaid: i128,
+    /// The earliest generation that made what is owed; means nothing without debt.
+    pub owed_since: u64,
     /// A bucket's exact level times `per_ms`; negative: debt.
     level: i128,
     /// Debt of a bucket whose limit is withdrawn for now.
@@ -94,10 +96,22 @@ impl Balance {
                     balance.change_rule(now, rule.clone());
                 }
                 Fact::Hold(id, amount) => balance.hold(*id, i128::from(*amount)),
-                Fact::End(id, used) => balance.end(*id, i128::from(*used)),
-                Fact::Correct(id, said, used) => balance.correct(*id, i128::from(*said), i128::from(*used)),
+                Fact::End(id, used, generation) => {
+                    let before = balance.owed();
+                    balance.end(*id, i128::from(*used));
+                    balance.date_debt(before, *generation);
+                }
+                Fact::Correct(id, said, used, generation) => {
+                    let before = balance.owed();
+                    balance.correct(*id, i128::from(*said), i128::from(*used));
+                    balance.date_debt(before, *generation);
+                }
                 Fact::Capacity(amount) => balance.give(*amount),
-                Fact::Usage(amount) => balance.book(*amount),
+                Fact::Usage(amount, generation) => {
+                    let before = balance.owed();
+                    balance.book(*amount);
+                    balance.date_debt(before, *generation);
+                }
                 Fact::Boost(id, amount, until) => balance.boost(*id, i128::from(*amount), *until),
                 Fact::EndBoost(id) => {
                     balance.boosts.retain(|(known, ..)| known != id);
@@ -112,6 +126,14 @@ impl Balance {
 
     fn key(&self) -> u64 {
         self.epoch.map_or(self.incarnation, |(start, _)| start)
+    }
+
+    /// Debt that was not there before dates from the earliest generation that made a part of it.
+    fn date_debt(&mut self, before: i128, generation: u64) {
+        if self.owed() > before {
+            let since = if before == 0 { generation } else { self.owed_since };
+            self.owed_since = since.min(generation);
+        }
     }
 
     fn boosted(&self) -> i128 {

@@ -25,6 +25,7 @@ mod windows;
 
 use std::collections::BTreeSet;
 
+use holdfast_ledger::record::Lane;
 use holdfast_ledger::{Answer, Refusal};
 
 use script::Script;
@@ -65,9 +66,11 @@ fn book_and_model_agree() {
         "conflict",
         "corrected",
         "debt",
+        "destructive",
         "epoch closed",
         "expired",
         "expiring",
+        "forced",
         "forgotten",
         "frozen",
         "frozen by an operator",
@@ -83,6 +86,13 @@ fn book_and_model_agree() {
         "published",
         "released",
         "resolved",
+        "rolled back",
+        "shadow admitted",
+        "shadow debt",
+        "shadow degraded",
+        "shadow frozen",
+        "shadow rejected",
+        "shadow undecided",
         "settled",
         "settled with debt",
         "spent",
@@ -95,6 +105,32 @@ fn book_and_model_agree() {
     ];
     let missed: Vec<_> = wanted.iter().filter(|word| !seen.contains(*word)).collect();
     assert!(!whole || missed.is_empty(), "no script met: {missed:?}");
+}
+
+/// A shadow limit never changes the flow of enforced ones, whatever is admitted, owed or breached in shadow.
+#[test]
+fn the_shadow_lane_leaves_no_trace_in_the_enforced_one() {
+    let mut in_shadow = 0;
+    for seed in 0..80 {
+        let script = Script::generate(seed);
+        match drive::shadow_leaves_no_trace(&script) {
+            Ok(found) => in_shadow += found,
+            Err(difference) => panic!("{}", shrink::report(seed, &script, &difference)),
+        }
+    }
+    assert!(in_shadow > 100, "only {in_shadow} reservations were in the shadow lane");
+}
+
+/// The same comparison over the enforced lane finds its trace.
+#[test]
+fn the_enforced_lane_leaves_its_trace() {
+    let found: Vec<_> = (0..300)
+        .filter_map(|seed| drive::leaves_no_trace(&Script::generate(seed), Lane::Enforced).err())
+        .collect();
+    // Answers, quotas, events.
+    for what in ["with the lane: Refused", "with the lane: [\n    QuotaLine", "with the lane: [\n    ("] {
+        assert!(found.iter().any(|difference| difference.text.starts_with(what)), "no {what:?} differs");
+    }
 }
 
 /// The model keeps the equation by itself, so that what it says of the book's is worth something.

@@ -10,13 +10,13 @@ use holdfast_ledger::command::{
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
-use holdfast_ledger::record::LineageKey;
+use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
-use crate::decide::{actual_of, hit, key_of, legs_of, reason_rank, tier_of};
+use crate::decide::{actual_of, hit, key_of, lane_of, legs_of, reason_rank, tier_of};
 use crate::lineage::Fact;
 use crate::rows::{Era, Happening, Reservation};
-use crate::verdict::{No, Sketch, Verdict, words_for};
+use crate::verdict::{No, Shadow, Sketch, Verdict, words_for};
 
 /// The model.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,8 @@ pub struct Model {
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
     pub units: BTreeMap<LineageKey, Unit>,
+    /// How often the shadow lane decided what, by route.
+    pub shadow: BTreeMap<(RouteName, Shadow), u64>,
     /// Which rules were met, so that a run can say that it met them all.
     pub seen: BTreeSet<&'static str>,
 }
@@ -112,7 +114,8 @@ impl Model {
             let unit = self.units[&key];
             let used = if unit == Unit::Slots { 0 } else { used.get(unit).unwrap_or(0) };
             let id = self.reservations[at].id;
-            self.log.push((now, Happening::Leg(key, Fact::End(id, used))));
+            let generation = self.reservations[at].receipt.generation;
+            self.log.push((now, Happening::Leg(key, Fact::End(id, used, generation))));
         }
     }
 
@@ -134,6 +137,7 @@ impl Model {
             Command::ReportUnknown(report) => self.report(report),
             Command::PublishPlan(publish) => self.publish(publish),
             Command::UnreadablePlan(_) => Verdict::Invalid,
+            Command::RollBack(roll_back) => self.roll_back(roll_back),
             Command::SetTenant(set) => self.set_tenant(set),
             Command::Freeze(freeze) => self.freeze(freeze),
             Command::ResolveUnknown(resolve) => self.resolve(resolve),
@@ -186,7 +190,7 @@ impl Model {
         let ttl = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
         let too_large = |(unit, amount)| route.reservation_max.get(unit).is_some_and(|most| amount > most);
         let zero = |(unit, amount)| amount == 0 && unit != Unit::Micros;
-        if asked.iter().any(too_large) || asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
+        if asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
             return Verdict::Invalid;
         }
         let minimum = reserve.request.minimum;
@@ -196,13 +200,29 @@ impl Model {
         }
         let mut needed = asked;
         minimum.iter().for_each(|(unit, least)| needed.set(unit, Some(least)));
-        if let Some(rejection) = self.reject(&plan, route, &reserve.request, needed) {
-            return rejection;
+        let too_large = asked.iter().any(too_large);
+        let in_shadow = lane_of(route, &reserve.request) == Lane::Shadow;
+        let rejection = self.reject(&plan, route, &reserve.request, needed);
+        let refused = match (in_shadow, too_large, rejection) {
+            (false, true, _) => return Verdict::Invalid,
+            (false, false, Some(no)) => return Verdict::Rejected(Box::new(no)),
+            (true, true, _) => Some(Shadow::Undecided),
+            (true, false, Some(no)) => Some(Shadow::of(&no)),
+            (_, false, None) => None,
+        };
+        let (granted, mut cut) = match refused {
+            Some(_) => (Amounts::NONE, Amounts::NONE),
+            None => self.grant(&plan, route, &reserve.request, asked),
+        };
+        // In shadow everything is given that is asked; only what is held there is less.
+        if in_shadow {
+            cut = Amounts::NONE;
         }
-        let (asked, cut) = self.grant(&plan, route, &reserve.request, asked);
         let mut tier = Tier::Normal;
         let (mut legs, mut keys) = (Vec::new(), Vec::new());
-        for (limit, amount) in legs_of(&plan, &reserve.request, asked) {
+        // What the shadow lane would have refused takes nothing.
+        let takes = if refused.is_some() { Vec::new() } else { legs_of(&plan, &reserve.request, granted) };
+        for (limit, amount) in takes {
             let key = key_of(limit, route, &reserve.request);
             self.units.insert(key.clone(), limit.unit);
             self.log.push((now, Happening::Leg(key.clone(), Fact::Hold(reserve.id, amount))));
@@ -211,6 +231,12 @@ impl Model {
             let epoch = balance.epoch.map(|(start, _)| start);
             legs.push((limit.id.clone(), amount, self.rule_generation(&key), epoch));
             keys.push((key, amount));
+        }
+        let shadow = in_shadow.then(|| refused.unwrap_or(Shadow::Admitted(tier)));
+        if let Some(decision) = &shadow {
+            self.seen.insert(decision.word());
+            *self.shadow.entry((route.name.clone(), decision.clone().counted())).or_default() += 1;
+            tier = Tier::Normal;
         }
         let reservation = Reservation {
             id: reserve.id,
@@ -225,7 +251,7 @@ impl Model {
                 generation: self.generation(),
                 route: route.name.clone(),
                 tier,
-                reserved: asked,
+                reserved: if in_shadow { asked } else { granted },
                 cut,
                 legs,
                 reserved_at_ms: now,
@@ -239,6 +265,7 @@ impl Model {
                 corrected: None,
                 ended_at_ms: None,
                 debt: Amounts::NONE,
+                shadow,
             },
             forget_at_ms: None,
         };
@@ -271,7 +298,7 @@ impl Model {
     }
 
     /// Why a limit says no, or nothing. The order of reporting is that of docs/ledger.md.
-    fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<Verdict> {
+    fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<No> {
         let now = self.clock_ms;
         let generation = self.generation();
         let subject = (request.tenant.clone(), request.user.clone(), route.name.clone());
@@ -280,8 +307,7 @@ impl Model {
             // Which of the subject's limits a frozen one's rejection names is left open.
             let limit = LimitId::new("frozen").ok()?;
             let (level, unit, reason) = (Level::Tenant, Unit::Requests, Reason::Frozen);
-            let no = No { generation, limit, level, unit, reason, asks: Vec::new(), hint: false };
-            return Some(Verdict::Rejected(Box::new(no)));
+            return Some(No { generation, limit, level, unit, reason, asks: Vec::new(), hint: false });
         }
         let (mut hits, mut asks, mut hint) = (Vec::new(), Vec::new(), false);
         for limit in plan.limits_for(request) {
@@ -313,7 +339,7 @@ impl Model {
         }
         hits.sort_by(|a, b| (a.0, a.1, a.2, &a.3).cmp(&(b.0, b.1, b.2, &b.3)));
         let (_, _, level, limit, unit, reason) = hits.into_iter().next()?;
-        Some(Verdict::Rejected(Box::new(No { generation, limit, level, unit, reason, asks, hint })))
+        Some(No { generation, limit, level, unit, reason, asks, hint })
     }
 
     fn start(&mut self, start: &Start) -> Verdict {
@@ -439,12 +465,13 @@ impl Model {
             Some(_) => return Verdict::Conflict(state),
             None => {}
         }
-        let mut before = Vec::new();
+        let (mut before, generation) = (Vec::new(), known.receipt.generation);
         for (key, _) in known.legs.clone() {
             let unit = self.units[&key];
             let of = |amounts: Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
             let id = correct.id;
-            self.log.push((now, Happening::Leg(key, Fact::Correct(id, of(said), of(used)))));
+            let fact = Fact::Correct(id, of(said), of(used), generation);
+            self.log.push((now, Happening::Leg(key, fact)));
             before.push(of(said));
         }
         let debt = self.judge_settlement(at, used, before, Some(said));
@@ -489,6 +516,8 @@ impl Model {
             more && known.route.execution_max.get(unit).is_some_and(|cap| used > cap)
         });
         // Who is frozen is the narrowest lineage of the reservation, never the global level.
+        // What the shadow lane books freezes nobody.
+        breached &= known.receipt.shadow.is_none();
         let keys = known.legs.iter().map(|(key, _)| key).filter(|key| key.tenant.is_some());
         if let (true, Some(narrowest)) = (breached, keys.max_by_key(|key| key.level())) {
             let tenant = known.request.tenant.clone();

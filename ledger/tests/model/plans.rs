@@ -44,14 +44,25 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
         ["1s", "10ms", "5s"][kinds.random_range(0..3)],
     );
     text += "routes:\n";
+    let rollout = |random: &mut ChaCha8Rng| match random.random_range(0..7) {
+        0 => ", rollout: shadow",
+        1 => ", rollout: 50%",
+        2 => ", rollout: { percent: 40%, by: user }",
+        3 => ", rollout: { percent: 80%, by: user }",
+        _ => "",
+    };
+    let rollouts = [rollout(&mut amounts), rollout(&mut amounts)];
     let debt = if kinds.random_bool(0.5) { ", debt_max: { tokens: 40, requests: 3 }" } else { "" };
     let cap = if kinds.random_bool(0.3) { ", execution_max: { tokens: 90 }" } else { "" };
     text += &format!(
-        "  - {{ name: r0, hold_ttl: 3s, hold_ttl_max: 20s, usage_deadline: 6s, usage_deadline_max: 60s, correction_window: 90s{debt}{cap} }}\n"
+        "  - {{ name: r0, hold_ttl: 3s, hold_ttl_max: 20s, usage_deadline: 6s, usage_deadline_max: 60s, correction_window: 90s{debt}{cap}{} }}\n",
+        rollouts[0]
     );
     let most = if scale == Scale::Small { ", reservation_max: { tokens: 70 }" } else { "" };
-    text +=
-        &format!("  - {{ name: other, match: {{ route: \"*\" }}, hold_ttl: 10s, hold_ttl_max: 1d{most} }}\n");
+    text += &format!(
+        "  - {{ name: other, match: {{ route: \"*\" }}, hold_ttl: 10s, hold_ttl_max: 1d{most}{} }}\n",
+        rollouts[1]
+    );
     text += "limits:\n";
     let chosen: Vec<_> = LIMITS.iter().filter(|_| kinds.random_bool(0.35)).collect();
     let chosen = if chosen.is_empty() { vec![&LIMITS[3]] } else { chosen };
@@ -61,6 +72,11 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
         if at > 0 && amounts.random_ratio(1, 8) {
             continue;
         }
+        // Or another scope, for totals of tenants, or another unit, which no publish may bring.
+        let narrow = amounts.random_ratio(1, 8) && scope.starts_with("tenant+") && *kind == "period";
+        let scope = if narrow { "tenant" } else { scope };
+        let foreign = *kind == "period" && amounts.random_ratio(1, 30);
+        let unit = if foreign && *unit == "tokens" { "micros" } else { unit };
         text += &format!("  {name}: {{ unit: {unit}, scope: {scope}, {rule} }}\n");
     }
     text += "tiers: { gold: { limits: {} }, lead: { limits: {} } }\n";

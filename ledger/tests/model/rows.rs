@@ -61,4 +61,6 @@ pub struct Era {
     pub generation: u64,
     pub plan: Arc<Plan>,
     pub records: BTreeMap<TenantId, Arc<TenantRecord>>,
+    /// The generation restored and the first one rolled back, if it came by a roll-back.
+    pub rolled_back: Option<(u64, u64)>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
     Command, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown,
-    SetTenant, Settle, Start, Unfreeze,
+    RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Level, Plan, TenantRecord};
@@ -79,6 +79,11 @@ pub enum Act {
     },
     Publish {
         variant: u8,
+        expected: Option<u64>,
+        force: bool,
+    },
+    RollBack {
+        to: u64,
         expected: Option<u64>,
     },
     SetTenant {
@@ -167,7 +172,7 @@ impl Script {
             reserved: None,
             model,
         };
-        let first = Act::Publish { variant: 0, expected: None };
+        let first = Act::Publish { variant: 0, expected: None, force: false };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
         for _ in 0..writer.random.random_range(20..120) {
@@ -213,11 +218,15 @@ impl Script {
             Act::Report { id, operation: number } => {
                 Command::ReportUnknown(ReportUnknown { id: id.ulid(), operation: operation(number) })
             }
-            Act::Publish { variant, expected } => {
+            Act::Publish { variant, expected, force } => {
                 let text = self.documents[usize::from(*variant)].as_str();
                 let plan = Plan::parse(text).unwrap_or_else(|problems| panic!("{problems:#?} in\n{text}"));
                 let (document, plan) = (Arc::from(text), Arc::new(plan));
-                Command::PublishPlan(PublishPlan { expected_generation: *expected, document, plan, actor })
+                let (expected_generation, force) = (*expected, *force);
+                Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
+            }
+            Act::RollBack { to, expected } => {
+                Command::RollBack(RollBack { to: *to, expected_generation: *expected, actor })
             }
             Act::SetTenant { tenant, number } => {
                 let plan = plan?;
@@ -334,6 +343,7 @@ impl Writer {
             act,
             Act::Tick
                 | Act::Publish { .. }
+                | Act::RollBack { .. }
                 | Act::SetTenant { .. }
                 | Act::Freeze { .. }
                 | Act::Unfreeze { .. }
@@ -357,6 +367,10 @@ impl Writer {
     }
 
     fn act(&mut self) -> Act {
+        // A freeze that lasts until its route is in shadow is rare enough to be helped along.
+        if !self.model.frozen.is_empty() && self.random.random_ratio(1, 12) {
+            return self.publish();
+        }
         match self.random.random_range(0..100) {
             0..32 => self.reserve(),
             32..36 => self.adjust(),
@@ -380,22 +394,29 @@ impl Writer {
             }
             84 => Act::Resolve { id: self.id_in(State::UsageUnknown), actual: self.actual() },
             85..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
-            87..91 => {
-                let expected =
-                    if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
-                Act::Publish { variant: self.random.random_range(0..VARIANTS), expected }
-            }
-            91..93 => Act::SetTenant {
+            87..92 => self.publish(),
+            92..94 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),
                 number: self.random.random_range(0..RECORDS),
             },
-            93..95 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
-            95..97 => self.adjust(),
+            94..96 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
+            96 => self.adjust(),
             97 if self.random.random_ratio(1, 3) => {
                 Act::Freeze { subject: self.subject(), of_user: self.random.random_bool(0.5) }
             }
             _ => Act::Tick,
         }
+    }
+
+    fn publish(&mut self) -> Act {
+        let expected =
+            if self.random.random_ratio(1, 5) { Some(self.random.random_range(0..4)) } else { None };
+        if self.random.random_ratio(1, 5) {
+            let to = self.random.random_range(0..self.model.generation() + 2);
+            return Act::RollBack { to, expected };
+        }
+        let (variant, force) = (self.random.random_range(0..VARIANTS), self.random.random_bool(0.5));
+        Act::Publish { variant, expected, force }
     }
 
     fn reserve(&mut self) -> Act {

@@ -2,6 +2,7 @@
 
 use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::ids::{LimitId, OperationId, RouteName};
+use holdfast_ledger::loss::LossyChange;
 use holdfast_ledger::plan::Level;
 use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{Amounts, Unit};
@@ -11,9 +12,16 @@ use holdfast_ledger::{Amounts, Unit};
 pub enum Verdict {
     Receipt(Box<Sketch>),
     Tombstone,
-    Published { generation: u64, changed: bool },
-    Frozen { changed: bool },
-    Unfrozen { changed: bool },
+    Published {
+        generation: u64,
+        changed: bool,
+    },
+    Frozen {
+        changed: bool,
+    },
+    Unfrozen {
+        changed: bool,
+    },
     Adjusted(Box<Booked>),
     AdjustmentConflict,
     EpochClosed(Option<u64>),
@@ -25,6 +33,8 @@ pub enum Verdict {
     IdTooOld(u64),
     IdInFuture(u64),
     GenerationMismatch(u64),
+    /// Limit, change, open reservations, held, owed.
+    Destructive(Vec<(LimitId, LossyChange, u64, i128, i128)>),
     Rejected(Box<No>),
 }
 
@@ -79,6 +89,52 @@ pub struct Sketch {
     pub corrected: Option<(Amounts, Amounts)>,
     pub ended_at_ms: Option<u64>,
     pub debt: Amounts,
+    /// `None`: enforced.
+    pub shadow: Option<Shadow>,
+}
+
+/// What the shadow lane decided.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shadow {
+    Admitted(Tier),
+    /// Generation, limit, level, unit and reason.
+    Rejected(u64, Option<LimitId>, Level, Unit, Reason),
+    Undecided,
+}
+
+impl Shadow {
+    pub fn of(no: &No) -> Shadow {
+        Shadow::rejected(no.generation, &no.limit, no.level, no.unit, no.reason)
+    }
+
+    /// Which limit a freeze names is left open.
+    pub fn rejected(generation: u64, limit: &LimitId, level: Level, unit: Unit, reason: Reason) -> Shadow {
+        match reason {
+            Reason::Frozen => Shadow::Rejected(generation, None, Level::Tenant, Unit::Requests, reason),
+            _ => Shadow::Rejected(generation, Some(limit.clone()), level, unit, reason),
+        }
+    }
+
+    /// Without what is not counted apart.
+    pub fn counted(self) -> Shadow {
+        match self {
+            Shadow::Rejected(_, limit, ..) => {
+                Shadow::Rejected(0, limit, Level::Tenant, Unit::Requests, Reason::Spent)
+            }
+            other => other,
+        }
+    }
+
+    pub fn word(&self) -> &'static str {
+        match self {
+            Shadow::Admitted(Tier::Normal) => "shadow admitted",
+            Shadow::Admitted(_) => "shadow degraded",
+            Shadow::Rejected(.., Reason::Frozen) => "shadow frozen",
+            Shadow::Rejected(.., Reason::Debt) => "shadow debt",
+            Shadow::Rejected(..) => "shadow rejected",
+            Shadow::Undecided => "shadow undecided",
+        }
+    }
 }
 
 /// The words under which a verdict is counted as met.
@@ -123,6 +179,7 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         Verdict::IdTooOld(_) => vec!["id too old"],
         Verdict::IdInFuture(_) => vec!["id in future"],
         Verdict::GenerationMismatch(_) => vec!["generation mismatch"],
+        Verdict::Destructive(_) => vec!["destructive"],
         Verdict::Rejected(no) => vec![match no.reason {
             Reason::Frozen => "frozen",
             Reason::NeverFits => "never fits",

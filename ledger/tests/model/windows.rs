@@ -26,16 +26,16 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
                 held.insert(*id, i128::from(*amount));
                 moves.push((*when, i128::from(*amount)));
             }
-            Fact::End(id, used) => {
+            Fact::End(id, used, _) => {
                 let back = held.remove(id).unwrap_or(0) - i128::from(*used);
                 moves.push((*when, -back.max(0)));
             }
-            Fact::Correct(_, said, used) => {
+            Fact::Correct(_, said, used, _) => {
                 moves.push((*when, -(i128::from(*said) - i128::from(*used)).max(0)));
             }
             // What an operator gives is given back.
             Fact::Capacity(amount) => moves.push((*when, -*amount.max(&0))),
-            Fact::Usage(_) => {}
+            Fact::Usage(..) => {}
             Fact::Boost(id, amount, until) => boosts.push((*id, *when, *until, i128::from(*amount))),
             Fact::EndBoost(id) => {
                 for boost in boosts.iter_mut().filter(|(known, ..)| known == id) {

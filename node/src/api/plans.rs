@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use holdfast_ledger::Command;
-use holdfast_ledger::command::{PublishPlan, SetTenant};
+use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant};
 use holdfast_ledger::ids::TenantId;
-use holdfast_ledger::plan::{Plan, Rule};
+use holdfast_ledger::plan::{Plan, Route, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_proto::answers::encode_published;
 use holdfast_proto::plans::decode_document;
+use holdfast_proto::shadow::encode_rollout;
 use holdfast_proto::{Failure, FieldError, v1};
 use tonic::{Request, Response, Status};
 
@@ -50,6 +51,20 @@ impl v1::plans_server::Plans for PlansService {
         self.cx.answer(self.read_diff(request).await)
     }
 
+    async fn rollback(
+        &self,
+        request: Request<v1::RollbackRequest>,
+    ) -> Result<Response<v1::PublishResponse>, Status> {
+        self.cx.answer(self.propose_rollback(request).await)
+    }
+
+    async fn status(
+        &self,
+        request: Request<v1::PlanStatusRequest>,
+    ) -> Result<Response<v1::PlanStatusResponse>, Status> {
+        self.cx.answer(self.read_status(request).await)
+    }
+
     async fn set_tenant(
         &self,
         request: Request<v1::SetTenantRequest>,
@@ -82,6 +97,37 @@ impl PlansService {
         check_zones(&publish.plan)?;
         let (answer, revision) = self.cx.propose_one(Command::PublishPlan(publish), at).await?;
         encode_published(&answer, revision)
+    }
+
+    async fn propose_rollback(
+        &self,
+        request: Request<v1::RollbackRequest>,
+    ) -> Result<v1::PublishResponse, Failure> {
+        let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
+        let roll_back = RollBack::try_from(request.get_ref())?;
+        let (answer, revision) = self.cx.propose_one(Command::RollBack(roll_back), at).await?;
+        encode_published(&answer, revision)
+    }
+
+    async fn read_status(
+        &self,
+        request: Request<v1::PlanStatusRequest>,
+    ) -> Result<v1::PlanStatusResponse, Failure> {
+        let at = deadline::of_call(request.metadata(), self.cx.bounds.deadline)?;
+        self.cx.point(request.get_ref().stale, at).await?;
+        let now_ms = self.cx.now_ms();
+        Ok(self.cx.replica().read(|book| {
+            let counts = |route: &Route| book.shadow_counts().find(|counts| counts.route == route.name);
+            let routes = book.plan().map(|published| published.plan.routes.as_slice()).unwrap_or_default();
+            let mut rollbacks: Vec<_> = book.drains(now_ms).iter().map(v1::RollbackStatus::from).collect();
+            rollbacks.reverse();
+            v1::PlanStatusResponse {
+                revision: book.revision(),
+                generation: book.generation(),
+                routes: routes.iter().filter_map(|route| encode_rollout(route, counts(route))).collect(),
+                rollbacks,
+            }
+        }))
     }
 
     async fn propose_tenant(
@@ -126,11 +172,16 @@ impl PlansService {
         self.cx.point(wire.stale, at).await?;
         let from = self.side("from", wire.from)?;
         let to = self.side("to", wire.to)?;
+        let losses = self.cx.replica().read(|book| {
+            let is_in_force = book.plan().is_some_and(|published| published.plan == from);
+            if is_in_force { book.losses(&to) } else { Vec::new() }
+        });
         let changes = from.diff(&to).into_iter();
         let changes: Vec<_> = changes
             .map(|change| v1::PlanChange { path: change.path, before: change.before, after: change.after })
             .collect();
-        Ok(v1::DiffPlansResponse { same_content: from == to, changes })
+        let losses = losses.iter().map(v1::LimitLoss::from).collect();
+        Ok(v1::DiffPlansResponse { same_content: from == to, changes, losses })
     }
 
     async fn read_tenant(
@@ -223,10 +274,11 @@ fn check_zones(plan: &Plan) -> Result<(), Failure> {
 }
 
 fn encode_head(plan: &PublishedPlan) -> v1::PlanHead {
-    let PublishedPlan { generation, document: _, plan: _, published_at_ms, actor } = plan;
+    let PublishedPlan { generation, document: _, plan: _, published_at_ms, actor, roll_back } = plan;
     v1::PlanHead {
         generation: *generation,
         published_at_ms: *published_at_ms,
         actor: actor.as_str().to_owned(),
+        restored: roll_back.map(|roll_back| roll_back.restored),
     }
 }

@@ -82,11 +82,17 @@ impl QuotasService {
         let user: Option<UserId> = fields::optional_name("user", wire.user.as_deref())?;
         self.cx.point(wire.stale, at).await?;
         let now_ms = self.cx.now_ms();
-        Ok(self.cx.replica().read(|book| v1::GetQuotaResponse {
-            revision: book.revision(),
-            at_ms: now_ms.max(book.clock_ms()),
-            generation: book.generation(),
-            lines: book.quota(&tenant, user.as_ref(), now_ms).iter().map(v1::QuotaLine::from).collect(),
+        Ok(self.cx.replica().read(|book| {
+            let lines = match wire.shadow {
+                false => book.quota(&tenant, user.as_ref(), now_ms),
+                true => book.quota_in_shadow(&tenant, user.as_ref(), now_ms),
+            };
+            v1::GetQuotaResponse {
+                revision: book.revision(),
+                at_ms: now_ms.max(book.clock_ms()),
+                generation: book.generation(),
+                lines: lines.iter().map(v1::QuotaLine::from).collect(),
+            }
         }))
     }
 }

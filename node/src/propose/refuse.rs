@@ -222,7 +222,8 @@ mod tests {
         let mut book = Book::new();
         let plan = Arc::new(Plan::parse(PLAN).unwrap());
         let actor = "ops".parse().unwrap();
-        let publish = PublishPlan { expected_generation: None, document: PLAN.into(), plan, actor };
+        let publish =
+            PublishPlan { expected_generation: None, force: false, document: PLAN.into(), plan, actor };
         let header = EntryHeader { index: 1, term: 1, stamp_ms: NOW_MS, epoch_bounds: Vec::new() };
         book.apply_entry(&header, &[Command::PublishPlan(publish)]);
         book

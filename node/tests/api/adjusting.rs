@@ -48,7 +48,7 @@ async fn an_adjustment_is_booked_once() {
     let other = operations.adjust(adjust(&id, Kind::SetUsed(5_001))).await.unwrap_err();
     assert_eq!(failure(&other).reason, ErrorReason::Conflict);
 
-    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: None, stale: false };
+    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: None, stale: false, shadow: false };
     let quota = Quotas::new(channel).get_quota(ask).await.unwrap().into_inner();
     let line = quota.lines.iter().find(|line| line.limit_id == "tenant-tokens-month").unwrap();
     assert_eq!(line.used, 5_000);

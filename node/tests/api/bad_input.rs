@@ -19,7 +19,7 @@ async fn book(channel: &Channel) -> Book {
     let audit =
         Operations::new(channel.clone()).audit(v1::AuditRequest::default()).await.unwrap().into_inner();
     assert!(audit.ok, "{audit:#?}");
-    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), stale: false };
+    let ask = v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), ..Default::default() };
     let quota = Quotas::new(channel.clone()).get_quota(ask).await.unwrap().into_inner();
     let tokens = quota.lines.iter().filter(|line| line.unit() == v1::Unit::Tokens);
     Book {
@@ -108,7 +108,7 @@ async fn malformed_calls_of_every_other_kind_name_their_field() {
     let ask = |tenant: &str, user: Option<&str>| v1::GetQuotaRequest {
         tenant: tenant.into(),
         user: user.map(Into::into),
-        stale: false,
+        ..Default::default()
     };
     assert_invalid(quotas.get_quota(ask("", None)).await, "tenant");
     assert_invalid(quotas.get_quota(ask("acme", Some(""))).await, "user");
@@ -157,8 +157,12 @@ async fn a_wrong_plan_is_refused_whole_with_every_problem() {
     let (_cluster, channel) = with_plan().await;
     let before = book(&channel).await;
     let mut plans = Plans::new(channel.clone());
-    let publish =
-        |document: String| v1::PublishRequest { expected_generation: None, document, actor: "test".into() };
+    let publish = |document: String| v1::PublishRequest {
+        expected_generation: None,
+        document,
+        actor: "test".into(),
+        ..Default::default()
+    };
     let wrong = PLAN.replace("unit: tokens", "unit: tokns").replace("scope: global", "scope: everybody");
     let said = failure(&plans.publish(publish(wrong)).await.unwrap_err());
     assert_eq!(said.reason, ErrorReason::Invalid);
@@ -168,8 +172,12 @@ async fn a_wrong_plan_is_refused_whole_with_every_problem() {
     let said = failure(&plans.publish(publish(zone)).await.unwrap_err());
     assert!(said.message.contains("Asia/Atlantis"), "{said}");
     assert_invalid(plans.publish(publish(String::new())).await, "document:1:document");
-    let nobody =
-        v1::PublishRequest { expected_generation: None, document: PLAN.into(), actor: String::new() };
+    let nobody = v1::PublishRequest {
+        expected_generation: None,
+        document: PLAN.into(),
+        actor: String::new(),
+        ..Default::default()
+    };
     assert_invalid(plans.publish(nobody).await, "actor");
 
     let side = |plan| Some(v1::PlanRef { plan });
@@ -202,14 +210,22 @@ async fn a_wrong_plan_is_refused_whole_with_every_problem() {
 async fn a_message_over_the_bound_is_refused_with_our_reason() {
     let (_cluster, channel) = with_plan().await;
     let before = book(&channel).await;
-    let huge =
-        v1::PublishRequest { expected_generation: None, document: "#".repeat(5 << 20), actor: "test".into() };
+    let huge = v1::PublishRequest {
+        expected_generation: None,
+        document: "#".repeat(5 << 20),
+        actor: "test".into(),
+        ..Default::default()
+    };
     let answer = Plans::new(channel.clone()).publish(huge).await;
     assert!(failure(answer.as_ref().unwrap_err()).message.contains("queue.message_bytes_max"));
     assert_invalid(answer, "message");
     // Under the bound of messages, over that of plans.
-    let large =
-        v1::PublishRequest { expected_generation: None, document: "#".repeat(2 << 20), actor: "test".into() };
+    let large = v1::PublishRequest {
+        expected_generation: None,
+        document: "#".repeat(2 << 20),
+        actor: "test".into(),
+        ..Default::default()
+    };
     assert_invalid(Plans::new(channel.clone()).publish(large).await, "document");
     assert_eq!(book(&channel).await, before);
 }

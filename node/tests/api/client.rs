@@ -59,8 +59,12 @@ pub fn settle(id: &str, operation: &str, tokens: u64) -> v1::SettleRequest {
 
 /// Publishes a plan, whatever was in force. A leader may be too new to stamp, and then has done nothing.
 pub async fn publish(channel: Channel, document: &str) -> v1::PublishResponse {
-    let request =
-        v1::PublishRequest { expected_generation: None, document: document.into(), actor: "test".into() };
+    let request = v1::PublishRequest {
+        expected_generation: None,
+        document: document.into(),
+        actor: "test".into(),
+        ..Default::default()
+    };
     eventually("the plan is published", async || {
         match Plans::new(channel.clone()).publish(request.clone()).await {
             Ok(published) => Some(published.into_inner()),

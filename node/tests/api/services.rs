@@ -93,7 +93,8 @@ async fn quotas_show_what_is_held_and_used() {
     let mut ledger = Ledger::new(channel.clone());
     let id = id();
     ledger.reserve(reserve(&id, "acme", 600)).await.unwrap();
-    let request = v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), stale: false };
+    let request =
+        v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), ..Default::default() };
     let held = Quotas::new(channel.clone()).get_quota(request.clone()).await.unwrap().into_inner();
     let tokens = |quota: &v1::GetQuotaResponse| {
         quota.lines.iter().find(|line| line.limit_id == "tenant-tokens-month").cloned().unwrap()
@@ -123,6 +124,7 @@ async fn plans_are_published_by_generation_listed_and_compared() {
         expected_generation,
         document: edited.clone(),
         actor: "ops@example.org".into(),
+        force: false,
     };
     let stale = plans.publish(request(Some(generation + 7))).await.unwrap_err();
     assert_eq!(failure(&stale).reason, ErrorReason::GenerationMismatch);
@@ -153,6 +155,120 @@ async fn plans_are_published_by_generation_listed_and_compared() {
         (diff.changes[0].before.as_deref(), diff.changes[0].after.as_deref()),
         (Some("300"), Some("200"))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destructive_plan_is_shown_refused_and_forced() {
+    let (_cluster, channel) = with_plan().await;
+    let mut ledger = Ledger::new(channel.clone());
+    let id = id();
+    ledger.reserve(reserve(&id, "acme", 600)).await.unwrap();
+    let without = PLAN.replace("tenant-tokens-month", "tokens-of-a-month");
+    assert_ne!(without, PLAN);
+    let mut plans = Plans::new(channel.clone());
+    let side = |plan| Some(v1::PlanRef { plan: Some(plan) });
+    let diff = v1::DiffPlansRequest {
+        from: side(v1::plan_ref::Plan::Generation(0)),
+        to: side(v1::plan_ref::Plan::Document(without.clone())),
+        stale: false,
+    };
+    let shown = plans.diff(diff).await.unwrap().into_inner().losses;
+    let [loss] = shown.as_slice() else { panic!("{shown:#?}") };
+    assert_eq!((loss.limit.as_str(), loss.change()), ("tenant-tokens-month", v1::LossyChange::Removed));
+    assert_eq!((loss.reservations, loss.held.as_str(), loss.unit()), (1, "600", v1::Unit::Tokens));
+
+    let publish = |force| v1::PublishRequest {
+        document: without.clone(),
+        actor: "ops".into(),
+        force,
+        expected_generation: None,
+    };
+    let refused = failure(&plans.publish(publish(false)).await.unwrap_err());
+    assert_eq!(refused.reason, ErrorReason::Destructive);
+    let [violation] = refused.facts.violations.as_slice() else { panic!("{refused:?}") };
+    assert_eq!(violation.field, "limits.tenant-tokens-month");
+    assert!(violation.problem.contains("1 open reservation holds 600 tokens"), "{violation}");
+    assert_eq!(plans.get(v1::GetPlanRequest::default()).await.unwrap().into_inner().document, PLAN);
+    assert!(plans.publish(publish(true)).await.unwrap().into_inner().changed);
+    let released = receipt(ledger.release(v1::ReleaseRequest { id }).await.unwrap().into_inner());
+    assert_eq!(released.state(), v1::ReservationState::Released);
+
+    // A unit is never changed.
+    let unit = PLAN.replacen("unit: tokens", "unit: requests", 1);
+    let refused =
+        failure(&plans.publish(v1::PublishRequest { document: unit, ..publish(true) }).await.unwrap_err());
+    assert_eq!(refused.reason, ErrorReason::Destructive);
+    assert!(refused.message.contains("cannot be forced"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_route_in_shadow_refuses_nothing_and_shows_what_it_would() {
+    let (_cluster, channel) = with_plan().await;
+    let shadow = PLAN.replace("    hold_ttl: 60s", "    rollout: shadow\n    hold_ttl: 60s");
+    assert_ne!(shadow, PLAN);
+    assert!(publish(channel.clone(), &shadow).await.changed);
+    let mut ledger = Ledger::new(channel.clone());
+    let mut decisions = Vec::new();
+    // Five a second for a user: some would come too fast, whatever the machine.
+    for _ in 0..50 {
+        let admitted = receipt(ledger.reserve(reserve(&id(), "acme", 1)).await.unwrap().into_inner());
+        assert_eq!(admitted.tier(), v1::Tier::Normal);
+        decisions.push(admitted.shadow.unwrap().decision.unwrap());
+    }
+    let is_rejected = |decision: &&v1::shadow_decision::Decision| matches!(decision, v1::shadow_decision::Decision::Rejected(no) if no.limit == "user-qps");
+    let rejected = decisions.iter().filter(is_rejected).count();
+    assert!(rejected > 0 && rejected < 50, "{decisions:?}");
+
+    let request =
+        v1::GetQuotaRequest { tenant: "acme".into(), user: Some("u1".into()), ..Default::default() };
+    let enforced = Quotas::new(channel.clone()).get_quota(request.clone()).await.unwrap().into_inner();
+    assert!(enforced.lines.iter().all(|line| line.held == 0 && !line.shadow), "{enforced:#?}");
+    let request = v1::GetQuotaRequest { shadow: true, ..request };
+    let in_shadow = Quotas::new(channel.clone()).get_quota(request).await.unwrap().into_inner();
+    let day = in_shadow.lines.iter().find(|line| line.limit_id == "user-requests-day").unwrap();
+    assert_eq!((day.held, day.shadow), (50 - rejected as u64, true));
+
+    let status = Plans::new(channel).status(v1::PlanStatusRequest::default()).await.unwrap().into_inner();
+    let [route] = status.routes.as_slice() else { panic!("{status:#?}") };
+    assert_eq!((route.route.as_str(), route.rollout.as_str()), ("chat.generate", "shadow"));
+    assert_eq!(route.rejected, [v1::LimitCount { limit: "user-qps".into(), count: rejected as u64 }]);
+    assert_eq!(route.normal + route.degraded_light + route.degraded_heavy, 50 - rejected as u64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_rolled_back_and_drains() {
+    let (_cluster, channel) = with_plan().await;
+    let mut plans = Plans::new(channel.clone());
+    let raised = PLAN.replace("limit: 200, every: day", "limit: 300, every: day");
+    let second = publish(channel.clone(), &raised).await.generation;
+    let mut ledger = Ledger::new(channel.clone());
+    let id = id();
+    ledger.reserve(reserve(&id, "acme", 600)).await.unwrap();
+    let roll_back = |generation, expected_generation| v1::RollbackRequest {
+        generation,
+        expected_generation,
+        actor: "ops@example.org".into(),
+    };
+    assert_invalid(plans.rollback(roll_back(0, None)).await, "generation");
+    let unknown = failure(&plans.rollback(roll_back(second + 5, None)).await.unwrap_err());
+    assert_eq!(unknown.reason, ErrorReason::Invalid);
+    let stale = failure(&plans.rollback(roll_back(second - 1, Some(second - 1))).await.unwrap_err());
+    assert_eq!(stale.reason, ErrorReason::GenerationMismatch);
+    let done = plans.rollback(roll_back(second - 1, Some(second))).await.unwrap().into_inner();
+    assert_eq!((done.generation, done.changed), (second + 1, true));
+    let again = plans.rollback(roll_back(second - 1, Some(second))).await.unwrap().into_inner();
+    assert_eq!((again.generation, again.changed), (second + 1, false));
+    let in_force = plans.get(v1::GetPlanRequest::default()).await.unwrap().into_inner();
+    assert_eq!((in_force.document.as_str(), in_force.head.unwrap().restored), (PLAN, Some(second - 1)));
+
+    let status = plans.status(v1::PlanStatusRequest::default()).await.unwrap().into_inner();
+    let [open] = status.rollbacks.as_slice() else { panic!("{status:#?}") };
+    assert_eq!((open.first, open.last, open.restored), (second, second, second - 1));
+    assert_eq!((open.drained, open.reserved, open.started), (false, 1, 0));
+    assert!(open.held.iter().any(|held| held.amount == "600"), "{open:#?}");
+    ledger.release(v1::ReleaseRequest { id }).await.unwrap();
+    let status = plans.status(v1::PlanStatusRequest { stale: true }).await.unwrap().into_inner();
+    assert!(status.rollbacks[0].drained, "{status:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,7 +339,7 @@ async fn followers_say_who_leads_and_answer_stale_reads() {
     assert_eq!(refused.reason, ErrorReason::NotLeader);
     assert_eq!(&refused.facts.leader.unwrap().address, expected);
     let mut quotas = Quotas::new(follower);
-    let ask = |stale| v1::GetQuotaRequest { tenant: "acme".into(), user: None, stale };
+    let ask = |stale| v1::GetQuotaRequest { tenant: "acme".into(), stale, ..Default::default() };
     let refused = failure(&quotas.get_quota(ask(false)).await.unwrap_err());
     assert_eq!(&refused.facts.leader.unwrap().address, expected);
     quotas.get_quota(ask(true)).await.unwrap();

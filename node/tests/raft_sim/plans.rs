@@ -25,6 +25,7 @@ async fn publish(sim: &Sim, node: u64, zone: &str) -> Result<Answered, ProposeEr
     let actor = ActorName::new("test").unwrap();
     let command = Command::PublishPlan(PublishPlan {
         expected_generation: None,
+        force: false,
         document: document.into(),
         plan,
         actor,
@@ -83,6 +84,7 @@ fn a_plan_in_the_log_that_nobody_can_read_is_refused_by_all_and_changes_nothing(
         let plan = Arc::new(Plan::parse(&document("Asia/Tokyo")).unwrap());
         let command = Command::PublishPlan(PublishPlan {
             expected_generation: None,
+            force: false,
             document: "schema: from.another.world".into(),
             plan,
             actor: ActorName::new("test").unwrap(),

@@ -1,6 +1,7 @@
 //! What the book refused, as a failure.
 
 use holdfast_ledger::answer::{Reason, Refusal, Rejection};
+use holdfast_ledger::loss::LimitLoss;
 
 use super::Failure;
 use crate::field::FieldError;
@@ -40,6 +41,7 @@ impl From<&Refusal> for Failure {
                 let failure = Failure::new(ErrorReason::GenerationMismatch, message);
                 failure.with_metadata("generation", generation)
             }
+            Refusal::Destructive { losses } => destructive(losses),
             Refusal::AdjustmentConflict => {
                 Failure::new(ErrorReason::Conflict, "the id was used before for another adjustment")
             }
@@ -52,6 +54,18 @@ impl From<&Refusal> for Failure {
             Refusal::Rejected(rejection) => rejection.into(),
         }
     }
+}
+
+/// What a plan would destroy, limit by limit, and what may be done about it.
+fn destructive(losses: &[LimitLoss]) -> Failure {
+    let of_limit = |loss: &LimitLoss| FieldError::new(format!("limits.{}", loss.limit), loss.to_string());
+    let named = Failure::invalid(losses.iter().map(of_limit).collect());
+    let way = match losses.iter().all(|loss| loss.change.is_forceable()) {
+        true => "it has to be forced",
+        false => "it cannot be forced",
+    };
+    let message = format!("{way}; {}", named.message);
+    Failure { reason: ErrorReason::Destructive, message, facts: named.facts }
 }
 
 impl From<&Rejection> for Failure {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown, SetTenant, Settle,
-    Start, Unfreeze, UnreadablePlan,
+    Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown, RollBack,
+    SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -75,14 +75,24 @@ fn encode(command: &Command) -> Wire {
             })
         }
         // The plan itself is not stored: it follows from the document, and so does that there is none.
-        Command::PublishPlan(PublishPlan { expected_generation, document, plan: _, actor })
-        | Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem: _ }) => {
-            Wire::PublishPlan(v1::LogPublishPlan {
-                expected_generation: *expected_generation,
-                document: document.as_ref().to_owned(),
-                actor: actor.as_str().to_owned(),
-            })
-        }
+        Command::PublishPlan(PublishPlan { expected_generation, force, document, plan: _, actor })
+        | Command::UnreadablePlan(UnreadablePlan {
+            expected_generation,
+            force,
+            document,
+            actor,
+            problem: _,
+        }) => Wire::PublishPlan(v1::LogPublishPlan {
+            expected_generation: *expected_generation,
+            document: document.as_ref().to_owned(),
+            actor: actor.as_str().to_owned(),
+            force: *force,
+        }),
+        Command::RollBack(RollBack { to, expected_generation, actor }) => Wire::RollBack(v1::LogRollBack {
+            to: *to,
+            expected_generation: *expected_generation,
+            actor: actor.as_str().to_owned(),
+        }),
         Command::SetTenant(SetTenant { tenant, record, expected_generation, actor }) => {
             Wire::SetTenant(v1::LogSetTenant {
                 tenant: tenant.as_str().to_owned(),
@@ -156,6 +166,11 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             operation: name("operation", &wire.operation)?,
         }),
         Wire::PublishPlan(wire) => decode_publish(wire)?,
+        Wire::RollBack(wire) => Command::RollBack(RollBack {
+            to: wire.to,
+            expected_generation: wire.expected_generation,
+            actor: name("actor", &wire.actor)?,
+        }),
         Wire::SetTenant(wire) => Command::SetTenant(SetTenant {
             tenant: name("tenant", &wire.tenant)?,
             record: optional_record(wire.record.as_ref())?,
@@ -193,14 +208,15 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
 fn decode_publish(wire: &v1::LogPublishPlan) -> Result<Command, FieldError> {
     let document: Arc<str> = wire.document.as_str().into();
     let actor = name("actor", &wire.actor)?;
-    let expected_generation = wire.expected_generation;
+    let (expected_generation, force) = (wire.expected_generation, wire.force);
     Ok(match Plan::parse(&document) {
         Ok(plan) => {
-            Command::PublishPlan(PublishPlan { expected_generation, document, plan: Arc::new(plan), actor })
+            let plan = Arc::new(plan);
+            Command::PublishPlan(PublishPlan { expected_generation, force, document, plan, actor })
         }
         Err(errors) => {
             let problem = problems(&errors);
-            Command::UnreadablePlan(UnreadablePlan { expected_generation, document, actor, problem })
+            Command::UnreadablePlan(UnreadablePlan { expected_generation, force, document, actor, problem })
         }
     })
 }

@@ -1,6 +1,7 @@
 //! Events.
 
 use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::record::Lane;
 
 use super::lineage::decode_key;
 use super::rule::small;
@@ -52,7 +53,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
             lineage: Some(lineage.as_ref().into()),
             amount: wide(*amount),
         }),
-        EventKind::Breached { reservation, tenant, route, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             Wire::Breached(v1::EventBreached {
                 reservation: encode_id(*reservation),
                 tenant: text(tenant.as_str()),
@@ -61,6 +62,7 @@ fn encode_kind(kind: &EventKind) -> Wire {
                 limit: limit.as_ref().map(|limit| text(limit.as_str())),
                 frozen: frozen.number(),
                 user: user.as_ref().map(|user| text(user.as_str())),
+                shadow: *lane == Lane::Shadow,
             })
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => Wire::Unfrozen(v1::EventUnfrozen {
@@ -88,10 +90,21 @@ fn encode_kind(kind: &EventKind) -> Wire {
             reason: reason.clone(),
         }),
         EventKind::Adjusted(receipt) => Wire::Adjusted(adjust::encode_stored(receipt, 0)),
-        EventKind::PlanPublished { generation, actor } => Wire::PlanPublished(v1::EventPlanPublished {
-            generation: *generation,
-            actor: text(actor.as_str()),
-        }),
+        EventKind::PlanPublished { generation, forced, actor } => {
+            Wire::PlanPublished(v1::EventPlanPublished {
+                generation: *generation,
+                actor: text(actor.as_str()),
+                forced: *forced,
+            })
+        }
+        EventKind::RolledBack { generation, restored, first, actor } => {
+            Wire::RolledBack(v1::EventRolledBack {
+                generation: *generation,
+                restored: *restored,
+                first: *first,
+                actor: text(actor.as_str()),
+            })
+        }
         EventKind::TenantSet { generation, tenant, actor } => Wire::TenantSet(v1::EventTenantSet {
             generation: *generation,
             tenant: text(tenant.as_str()),
@@ -126,6 +139,7 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             reservation: decode_id("breached.reservation", &wire.reservation)?,
             tenant: name("breached.tenant", &wire.tenant)?,
             route: name("breached.route", &wire.route)?,
+            lane: if wire.shadow { Lane::Shadow } else { Lane::Enforced },
             unit: word("breached.unit", wire.unit)?,
             limit: optional_name("breached.limit", wire.limit.as_deref())?,
             frozen: word("breached.frozen", wire.frozen)?,
@@ -158,7 +172,14 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
         }
         Wire::PlanPublished(wire) => EventKind::PlanPublished {
             generation: wire.generation,
+            forced: wire.forced,
             actor: name("plan_published.actor", &wire.actor)?,
+        },
+        Wire::RolledBack(wire) => EventKind::RolledBack {
+            generation: wire.generation,
+            restored: wire.restored,
+            first: wire.first,
+            actor: name("rolled_back.actor", &wire.actor)?,
         },
         Wire::TenantSet(wire) => EventKind::TenantSet {
             generation: wire.generation,

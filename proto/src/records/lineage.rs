@@ -28,6 +28,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         epoch_end_ms,
         current,
         debt,
+        debt_generation,
         carried_in,
         earlier_repaid,
         past_used,
@@ -65,6 +66,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         epoch_first: *epoch_first,
         net_grants: operated.as_ref().and_then(|operated| signed_wide(operated.net)),
         boosts: operated.iter().flat_map(|operated| &operated.boosts).map(encode_boost).collect(),
+        debt_generation: *debt_generation,
     }
 }
 
@@ -100,6 +102,7 @@ pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
         epoch_end_ms: wire.epoch_end_ms,
         current: required("current", wire.current)?.try_into().in_field("current")?,
         debt: number(wire.debt),
+        debt_generation: wire.debt_generation,
         carried_in: number(wire.carried_in),
         earlier_repaid: number(wire.earlier_repaid),
         past_used: signed_number(wire.past_used),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use holdfast_ledger::command::EpochBounds;
 use holdfast_ledger::plan::Plan;
-use holdfast_ledger::query::{PublishedPlan, TenantVersion};
+use holdfast_ledger::query::{PublishedPlan, RolledBack, TenantVersion};
 use holdfast_ledger::record::{CalendarRow, Freeze, FreezeCause, Header, Record, Tombstone};
 use prost::Message;
 
@@ -67,6 +67,7 @@ impl From<&Record> for v1::SnapshotRecord {
                 })
             }
             Record::Freeze(freeze) => Wire::Freeze(freeze.into()),
+            Record::Shadow(counts) => Wire::Shadow(counts.into()),
             Record::Adjustment(row) => {
                 Wire::Adjustment(adjust::encode_stored(&row.receipt, row.forget_at_ms))
             }
@@ -104,6 +105,7 @@ impl TryFrom<v1::SnapshotRecord> for Record {
                 Record::Tombstone(slot, Tombstone { id, at_ms, forget_at_ms })
             }
             Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
+            Wire::Shadow(wire) => Record::Shadow(wire.try_into().in_field("shadow")?),
             Wire::Adjustment(wire) => Record::Adjustment(adjust::decode_stored(wire).in_field("adjustment")?),
             Wire::Statement(wire) => Record::Statement(statement::decode(wire).in_field("statement")?),
             Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
@@ -162,12 +164,14 @@ impl TryFrom<v1::StoredHeader> for Header {
 impl From<&PublishedPlan> for v1::StoredPlan {
     fn from(published: &PublishedPlan) -> Self {
         // The plan itself is not stored: it follows from the document.
-        let PublishedPlan { generation, document, plan: _, published_at_ms, actor } = published;
+        let PublishedPlan { generation, document, plan: _, published_at_ms, actor, roll_back } = published;
         v1::StoredPlan {
             generation: *generation,
             document: text(document),
             published_at_ms: *published_at_ms,
             actor: text(actor.as_str()),
+            restored: roll_back.map_or(0, |roll_back| roll_back.restored),
+            rolled_back_first: roll_back.map_or(0, |roll_back| roll_back.first),
         }
     }
 }
@@ -182,6 +186,8 @@ impl TryFrom<v1::StoredPlan> for PublishedPlan {
             document: wire.document.into(),
             published_at_ms: wire.published_at_ms,
             actor: name("actor", &wire.actor)?,
+            roll_back: (wire.rolled_back_first != 0)
+                .then_some(RolledBack { restored: wire.restored, first: wire.rolled_back_first }),
         })
     }
 }

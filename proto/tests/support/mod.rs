@@ -10,16 +10,18 @@ use holdfast_ledger::answer::{
 };
 use holdfast_ledger::command::{
     Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    ResolveUnknown, SetTenant, Settle, Start, Unfreeze,
+    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
+use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
-use holdfast_ledger::query::{PublishedPlan, QuotaLine, TenantVersion};
+use holdfast_ledger::query::{PublishedPlan, QuotaLine, RolledBack, TenantVersion};
 use holdfast_ledger::record::{
     Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, Header, Lane, Leg,
     LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
+use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision, Undecided};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -39,6 +41,9 @@ pub const TIERS: [Tier; 3] = [Tier::Normal, Tier::DegradedLight, Tier::DegradedH
 pub const LEVELS: [Level; 3] = [Level::Global, Level::Tenant, Level::User];
 pub const REASONS: [Reason; 5] =
     [Reason::Frozen, Reason::NeverFits, Reason::Debt, Reason::Held, Reason::Spent];
+
+pub const UNDECIDED: [Undecided; 4] =
+    [Undecided::ReservationMax, Undecided::LegsMax, Undecided::AccountsMax, Undecided::EpochBounds];
 
 /// A document that parses.
 pub const PLAN: &str = include_str!("../../../scripts/plans/three-level.yaml");
@@ -176,6 +181,7 @@ impl Random {
     pub fn publish(&mut self) -> PublishPlan {
         PublishPlan {
             expected_generation: self.maybe(Random::number),
+            force: self.flip(),
             document: PLAN.into(),
             plan: Arc::new(Plan::parse(PLAN).unwrap()),
             actor: self.name(),
@@ -281,15 +287,20 @@ impl Random {
 
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..14) {
-            13 => Command::Adjust(Box::new(self.adjust())),
+        match self.0.random_range(0..15) {
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
             3 => Command::Tick,
-            5 => Command::Freeze(self.freeze()),
-            6 => Command::ResolveUnknown(self.resolve_unknown()),
-            4 => Command::RaiseRules { rules_version: self.0.random() },
+            4 => Command::RollBack(RollBack {
+                to: self.number(),
+                expected_generation: self.maybe(Random::number),
+                actor: self.name(),
+            }),
+            5 => Command::RaiseRules { rules_version: self.0.random() },
+            6 => Command::Adjust(Box::new(self.adjust())),
+            7 => Command::Freeze(self.freeze()),
+            8 => Command::ResolveUnknown(self.resolve_unknown()),
             _ => self.batched(),
         }
     }
@@ -349,6 +360,7 @@ impl Random {
             ended_at_ms: self.maybe(Random::number),
             ended_revision: self.maybe(Random::number),
             debt: self.amounts(),
+            shadow: self.maybe(Random::shadow_decision).map(Arc::new),
             extras: self.maybe(|random| Arc::new(random.extras())),
         }
     }
@@ -368,6 +380,14 @@ impl Random {
             revision: self.number(),
             actual: self.amounts(),
             debt: self.amounts(),
+        }
+    }
+
+    pub fn shadow_decision(&mut self) -> ShadowDecision {
+        match self.0.random_range(0..3) {
+            0 => ShadowDecision::Admitted { tier: self.one_of(&TIERS) },
+            1 => ShadowDecision::Rejected(self.rejection()),
+            _ => ShadowDecision::Undecided(self.one_of(&UNDECIDED)),
         }
     }
 
@@ -401,9 +421,7 @@ impl Random {
     }
 
     pub fn refusal(&mut self) -> Refusal {
-        match self.0.random_range(0..11) {
-            9 => Refusal::AdjustmentConflict,
-            10 => Refusal::EpochClosed { running_start_ms: self.maybe(Random::number) },
+        match self.0.random_range(0..12) {
             0 => Refusal::Invalid { field: "request.amounts.tokens", problem: self.text() },
             1 => Refusal::Conflict { state: self.one_of(&STATES) },
             2 => Refusal::WrongState { state: self.one_of(&STATES) },
@@ -411,8 +429,29 @@ impl Random {
             4 => Refusal::IdTooOld { floor_ms: self.number() },
             5 => Refusal::IdInFuture { latest_ms: self.number() },
             6 => Refusal::GenerationMismatch { generation: self.number() },
-            7 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
+            7 => Refusal::Destructive { losses: vec![self.limit_loss()] },
+            8 => Refusal::Overloaded { ceiling: "ACCOUNTS_MAX" },
+            9 => Refusal::AdjustmentConflict,
+            10 => Refusal::EpochClosed { running_start_ms: self.maybe(Random::number) },
             _ => Refusal::Rejected(self.rejection()),
+        }
+    }
+
+    pub fn limit_loss(&mut self) -> LimitLoss {
+        let change = match self.0.random_range(0..5) {
+            0 => LossyChange::Removed,
+            1 => LossyChange::Rescoped,
+            2 => LossyChange::KindChanged,
+            3 => LossyChange::UnitChanged { to: self.unit() },
+            _ => LossyChange::CurrencyChanged,
+        };
+        LimitLoss {
+            limit: self.name(),
+            unit: self.unit(),
+            change,
+            reservations: self.number(),
+            held: self.wide(),
+            debt: self.wide(),
         }
     }
 
@@ -509,6 +548,7 @@ impl Random {
             epoch_end_ms: self.maybe(Random::number),
             current: self.account(),
             debt: self.wide(),
+            debt_generation: self.number(),
             carried_in: self.wide(),
             earlier_repaid: self.wide(),
             past_used: self.signed(),
@@ -549,6 +589,7 @@ impl Random {
             operation: self.maybe(Random::name),
             started_at_ms: self.number(),
             unknown_at_ms: self.number(),
+            shadow: self.maybe(Random::shadow_decision).map(Arc::new),
             ended: self.maybe(|random| {
                 Box::new(Ended {
                     at_ms: random.number(),
@@ -564,7 +605,7 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..11) {
+        match self.0.random_range(0..12) {
             10 => EventKind::Adjusted(self.adjustment_receipt()),
             0 => EventKind::Crossed {
                 lineage,
@@ -579,6 +620,7 @@ impl Random {
                 reservation: self.id(),
                 tenant: self.name(),
                 route: self.name(),
+                lane: self.one_of(&[Lane::Enforced, Lane::Shadow]),
                 unit: self.unit(),
                 limit: self.maybe(Random::name),
                 frozen: self.one_of(&LEVELS),
@@ -606,7 +648,17 @@ impl Random {
                 actor: self.name(),
                 reason: self.text(),
             },
-            6 => EventKind::PlanPublished { generation: self.number(), actor: self.name() },
+            6 => EventKind::PlanPublished {
+                generation: self.number(),
+                forced: self.flip(),
+                actor: self.name(),
+            },
+            7 => EventKind::RolledBack {
+                generation: self.number(),
+                restored: self.number(),
+                first: self.number(),
+                actor: self.name(),
+            },
             _ => EventKind::TenantSet { generation: self.number(), tenant: self.name(), actor: self.name() },
         }
     }
@@ -620,6 +672,7 @@ impl Random {
             route: self.maybe(Random::name),
             model: self.maybe(Random::name),
             region: self.maybe(Random::name),
+            lane: self.one_of(&[Lane::Enforced, Lane::Shadow]),
             used: self.number(),
             held: self.number(),
             limit_amount: self.maybe(Random::number),
@@ -638,19 +691,7 @@ impl Random {
     /// Any row of a snapshot.
     pub fn record(&mut self) -> Record {
         let slot = self.0.random();
-        match self.0.random_range(0..12) {
-            11 => Record::Statement(Arc::new(Statement {
-                lineage: Arc::new(self.lineage_key()),
-                unit: self.unit(),
-                generation: self.number(),
-                epoch_start_ms: self.maybe(Random::number),
-                columns: self.columns(),
-                at_ms: self.number(),
-            })),
-            10 => Record::Adjustment(AdjustmentRow {
-                receipt: self.adjustment_receipt(),
-                forget_at_ms: self.number(),
-            }),
+        match self.0.random_range(0..13) {
             0 => Record::Header(Header {
                 index: self.number(),
                 term: self.number(),
@@ -669,6 +710,8 @@ impl Random {
                 plan: Arc::new(Plan::parse(PLAN).unwrap()),
                 published_at_ms: self.number(),
                 actor: self.name(),
+                roll_back: self
+                    .maybe(|random| RolledBack { restored: random.number(), first: random.number().max(1) }),
             }),
             2 => Record::Tenant(TenantVersion {
                 tenant: self.name(),
@@ -706,6 +749,25 @@ impl Random {
                     },
                 },
             }),
+            9 => Record::Shadow(ShadowCounts {
+                route: self.name(),
+                since_ms: self.number(),
+                admitted: [self.number(), self.number(), self.number()],
+                rejected: self.list(3, |random| (random.name(), random.number())).into_iter().collect(),
+                undecided: self.number(),
+            }),
+            10 => Record::Adjustment(AdjustmentRow {
+                receipt: self.adjustment_receipt(),
+                forget_at_ms: self.number(),
+            }),
+            11 => Record::Statement(Arc::new(Statement {
+                lineage: Arc::new(self.lineage_key()),
+                unit: self.unit(),
+                generation: self.number(),
+                epoch_start_ms: self.maybe(Random::number),
+                columns: self.columns(),
+                at_ms: self.number(),
+            })),
             _ => Record::Event(Arc::new(Event {
                 sequence: self.number(),
                 at_ms: self.number(),

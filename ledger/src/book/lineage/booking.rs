@@ -151,6 +151,15 @@ impl Lineage {
         take(&mut self.debt, repaid, "debt");
     }
 
+    /// Notes that a reservation admitted under a generation, or an operator during one, has left debt that was
+    /// not there before.
+    pub(crate) fn note_debt(&mut self, before: u128, generation: u64) {
+        if self.debt > before {
+            let known = if before == 0 { generation } else { self.debt_generation };
+            self.debt_generation = known.min(generation);
+        }
+    }
+
     fn raise_debt(&mut self, amount: u128, reservation: Option<ReservationId>, sink: &mut Sink) {
         if amount > 0 && self.debt == 0 {
             sink.events.push(EventKind::Indebted { lineage: self.key.clone(), reservation });

@@ -45,6 +45,7 @@ impl Lineage {
             epoch_end_ms: None,
             current: account,
             debt: 0,
+            debt_generation: 0,
             carried_in: 0,
             earlier_repaid: 0,
             past_used: 0,

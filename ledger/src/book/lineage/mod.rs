@@ -311,6 +311,7 @@ impl Row for Lineage {
             self.past_debt as u128,
             self.archived_debt as u128,
             self.archived_used as u128,
+            u128::from(self.debt_generation),
         ]);
         operated::write(self.operated.as_deref(), out);
     }

@@ -10,7 +10,7 @@ use crate::limits::{
     CORRECTION_WINDOW_MS, CORRECTION_WINDOW_MS_MAX, DURATION_MS_MAX, HOLD_TTL_MS, HOLD_TTL_MS_MAX,
     ROUTES_PER_PLAN_MAX, SHARD_TTL_MS, USAGE_DEADLINE_MS, USAGE_DEADLINE_MS_MAX,
 };
-use crate::plan::{Emergency, Match, Rollout, Route};
+use crate::plan::{Emergency, Match, Rollout, RolloutBy, Route};
 use crate::unit::{Amounts, Unit};
 
 const KEYS: [&str; 14] = [
@@ -162,22 +162,41 @@ fn read_digest(place: &Place<'_>, problems: &mut Problems) -> Option<String> {
 }
 
 fn read_rollout(place: &Place<'_>, problems: &mut Problems) -> Option<Rollout> {
+    if place.is_map() {
+        let fields = place.fields(problems, &["percent", "by"]);
+        let percent = fields.require(problems, "percent").and_then(|place| read_percent(place, problems, 0));
+        let by = match fields.get("by") {
+            Some(place) => read_rollout_by(place, problems),
+            None => Some(RolloutBy::default()),
+        };
+        return Some(Rollout::Percent { percent: percent?, by: by? });
+    }
     let wanted = "enforce, shadow or a percentage such as 5%";
-    let rollout = match place.scalar(problems, wanted)? {
+    match place.scalar(problems, wanted)? {
         ("enforce", _) => Some(Rollout::Enforce),
         ("shadow", _) => Some(Rollout::Shadow),
-        (text, false) if text.ends_with('%') => read_percent(place, problems, 0).map(Rollout::Percent),
+        (text, false) if text.ends_with('%') => {
+            let by = RolloutBy::default();
+            read_percent(place, problems, 0).map(|percent| Rollout::Percent { percent, by })
+        }
         (text, _) => {
             let hint = problems.hint(text, ["enforce", "shadow"]);
             place.complain(problems, format!("must be {wanted}, is {:?}{hint}", shorten(text)));
             None
         }
-    };
-    // To take it and enforce for everybody would refuse requests that the plan says are never refused.
-    if rollout.is_some_and(|rollout| rollout != Rollout::Enforce) {
-        place.complain(problems, "needs a shadow lane, which this version does not have yet: leave it out");
     }
-    rollout
+}
+
+fn read_rollout_by(place: &Place<'_>, problems: &mut Problems) -> Option<RolloutBy> {
+    match place.scalar(problems, "tenant or user")? {
+        ("tenant", _) => Some(RolloutBy::Tenant),
+        ("user", _) => Some(RolloutBy::User),
+        (text, _) => {
+            let hint = problems.hint(text, ["tenant", "user"]);
+            place.complain(problems, format!("must be tenant or user, is {:?}{hint}", shorten(text)));
+            None
+        }
+    }
 }
 
 fn read_emergency(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>) -> Option<Emergency> {
