@@ -66,7 +66,7 @@ fn statement_document(statement: &v1::EpochStatement) -> Value {
 
 fn text(statements: &[v1::EpochStatement]) -> String {
     if statements.is_empty() {
-        return "no epoch with usage has ended\n".to_owned();
+        return "no epoch with usage has ended in the time that statements are kept; `holdfast history` may know older ones\n".to_owned();
     }
     let mut rows = Rows::new(["limit", "user", "epoch", "unit", "used", "held"]);
     for statement in statements {

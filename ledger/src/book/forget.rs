@@ -2,7 +2,7 @@
 //! nothing refers to them, lineages once they are as good as new. This keeps memory bounded.
 
 use crate::book::judge::accrued_at;
-use crate::book::lineage::Sink;
+use crate::book::lineage::{Sink, statement};
 use crate::book::{Book, Counted, Found, Uncovered, open_lineage};
 use crate::limits::{DROP_AGAIN_MS, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Rule;
@@ -108,6 +108,7 @@ impl Book {
         });
         for slot in due {
             if self.touch(slot).is_ok() && self.is_as_new(slot).unwrap_or(false) {
+                self.state_current(slot);
                 let key = self.lineages.get(slot).key.clone();
                 self.derived.remove_lineage(&self.lineages, &key, slot);
                 self.count_account(slot, Counted::Out);
@@ -122,6 +123,17 @@ impl Book {
             }
             self.lineages.get_mut(slot).drop_at_ms = Some(at_ms);
             self.derived.lineage_timers.schedule(at_ms, slot);
+        }
+    }
+
+    /// What was used in the epoch of the current account outlives the lineage: one whose limit is withdrawn ends
+    /// with that account. Accounts without epochs come and go and have no statement.
+    fn state_current(&mut self, slot: u32) {
+        let row = self.lineages.get(slot);
+        if row.current.epoch_start_ms.is_some() {
+            let told = statement(row, &row.current, self.header.clock_ms);
+            self.derived.sink.statements.extend(told);
+            self.put_away(slot);
         }
     }
 

@@ -66,7 +66,7 @@ impl Book {
     }
 
     /// The lineages of a limit for a subject. Where route, model or region make more than one: those in the book, in order.
-    pub(crate) fn keys_of(&self, limit: &Limit, base: LineageKey) -> Vec<Arc<LineageKey>> {
+    fn keys_of(&self, limit: &Limit, base: LineageKey) -> Vec<Arc<LineageKey>> {
         if !(limit.scope.route || limit.scope.model || limit.scope.region) {
             let is_known = || self.derived.find_lineage(&self.lineages, &base).is_some();
             let shown = base.lane == Lane::Enforced || is_known();

@@ -1,7 +1,7 @@
 //! Statements of accounting epochs that have ended: kept for a while as accounts are archived, and asked for
 //! together with closed accounts that are not archived yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,7 +14,7 @@ use crate::ids::{TenantId, UserId};
 use crate::limits::{CLOSED_LOOKED_AT_MAX, STATEMENTS_KEPT_MAX, STATEMENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::{Level, Limit};
 use crate::query::EpochStatement;
-use crate::record::{Account, Columns, Lane, LineageKey};
+use crate::record::{Account, Columns, Lane, Lineage, LineageKey};
 use crate::unit::Unit;
 
 /// Statements by lineage and start of the epoch.
@@ -52,47 +52,56 @@ impl Book {
     }
 
     /// Ended accounting epochs of the tenant-level limits of a tenant, and of the user-level ones of a user,
-    /// at max(book time, `at_ms`): those of limits in the plan in force, by limit and start.
+    /// at max(book time, `at_ms`), by limit and start; of limits that are withdrawn too.
     pub fn statements(&self, tenant: &TenantId, user: Option<&UserId>, at_ms: u64) -> Vec<EpochStatement> {
         let now_ms = at_ms.max(self.header.clock_ms);
-        let Some(published) = self.plan() else { return Vec::new() };
-        let shown = |limit: &&Limit| match limit.scope.level {
-            Level::Global => false,
-            Level::Tenant => true,
-            Level::User => user.is_some(),
+        let of_subject = |key: &LineageKey| {
+            let of_user = key.user.is_none() || key.user.as_ref() == user;
+            key.tenant.as_ref() == Some(tenant) && of_user && key.lane == Lane::Enforced
         };
         let mut found = Found::new();
-        for limit in published.plan.limits.iter().filter(shown) {
-            let base = LineageKey {
-                limit: limit.id.clone(),
-                tenant: Some(tenant.clone()),
-                user: user.cloned().filter(|_| limit.scope.level == Level::User),
-                route: None,
-                model: None,
-                region: None,
-                lane: Lane::Enforced,
-            };
-            for key in self.keys_of(limit, base) {
-                self.closed_of(&key, now_ms, &mut found);
-            }
+        let mut keys = self.keys_of_subject(tenant, user, of_subject);
+        for statement in self.statements.iter().filter(|statement| of_subject(&statement.lineage)) {
+            let Statement { lineage, unit, generation, epoch_start_ms, columns, .. } = statement.as_ref();
+            add(&mut found, lineage, *unit, *epoch_start_ms, *generation, columns);
+            keys.insert(Arc::clone(lineage));
         }
-        for statement in &self.statements {
-            let key = &statement.lineage;
-            let of_subject =
-                key.tenant.as_ref() == Some(tenant) && (key.user.is_none() || key.user.as_ref() == user);
-            if of_subject {
-                add(
-                    &mut found,
-                    key,
-                    statement.unit,
-                    statement.epoch_start_ms,
-                    statement.generation,
-                    &statement.columns,
-                );
-            }
+        for key in &keys {
+            self.closed_of(key, now_ms, &mut found);
         }
         self.drop_running(&mut found, now_ms);
         found.into_values().collect()
+    }
+
+    /// The lineages that a subject may have by the plans that are kept.
+    fn keys_of_subject(
+        &self,
+        tenant: &TenantId,
+        user: Option<&UserId>,
+        of_subject: impl Fn(&LineageKey) -> bool,
+    ) -> BTreeSet<Arc<LineageKey>> {
+        let plans = self.generations.plans.iter().map(|version| &version.published.plan);
+        let limits: Vec<&Limit> = plans.flat_map(|plan| &plan.limits).collect();
+        if limits.iter().any(|limit| limit.scope.route || limit.scope.model || limit.scope.region) {
+            // One look at every lineage finds those of all of them.
+            let rows = self.lineages.iter().map(|(_, row)| &row.key);
+            return rows.filter(|key| of_subject(key)).cloned().collect();
+        }
+        let plain = |limit: &Limit, user: Option<&UserId>| LineageKey {
+            limit: limit.id.clone(),
+            tenant: Some(tenant.clone()),
+            user: user.cloned(),
+            route: None,
+            model: None,
+            region: None,
+            lane: Lane::Enforced,
+        };
+        let keys = limits.into_iter().filter_map(|limit| match limit.scope.level {
+            Level::Global => None,
+            Level::Tenant => Some(plain(limit, None)),
+            Level::User => user.map(|user| plain(limit, Some(user))),
+        });
+        keys.map(Arc::new).collect()
     }
 
     /// The closed accounts of a lineage that are not archived, and those that close on the way to now.
@@ -121,6 +130,9 @@ impl Book {
         // Bounds that are not known yet: what is known is told.
         let _ = copy.replay(now_ms, generation, &self.generations, &self.calendars, &mut sink);
         sink.closed.iter().for_each(&mut take);
+        if is_over(&copy, now_ms) {
+            take(&copy.current);
+        }
         for statement in &sink.statements {
             add(found, key, row.unit, statement.epoch_start_ms, statement.generation, &statement.columns);
         }
@@ -128,11 +140,22 @@ impl Book {
 
     /// Leaves out what belongs to an epoch that still runs.
     fn drop_running(&self, found: &mut Found, now_ms: u64) {
-        found.retain(|(key, epoch_start_ms), statement| {
-            let running = self.project(key, statement.unit, now_ms).ok().flatten();
-            running.is_none_or(|(lineage, _)| lineage.current.epoch_start_ms != Some(*epoch_start_ms))
-        });
+        let lineages: BTreeMap<_, _> =
+            found.iter().map(|((key, _), found)| (Arc::clone(key), found.unit)).collect();
+        for (key, unit) in lineages {
+            if let Ok(Some((lineage, _))) = self.project(&key, unit, now_ms)
+                && let Some(start_ms) = lineage.current.epoch_start_ms
+                && !is_over(&lineage, now_ms)
+            {
+                found.remove(&(key, start_ms));
+            }
+        }
     }
+}
+
+/// Whether the current account's epoch has ended: no other follows that of a limit that is withdrawn.
+fn is_over(lineage: &Lineage, now_ms: u64) -> bool {
+    lineage.epoch_end_ms.is_some_and(|end| end <= now_ms)
 }
 
 fn add(

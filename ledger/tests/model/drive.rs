@@ -16,6 +16,7 @@ use crate::compare::{compare_answer, compare_drains, compare_quotas, compare_sha
 use crate::epochs::{BEGIN_MS, bounds_until};
 use crate::naive::Model;
 use crate::script::{Act, Script, Step};
+use crate::statements::compare_statements;
 
 /// Where and how book and model differ.
 #[derive(Clone, Debug)]
@@ -248,6 +249,9 @@ impl<'s> Run<'s> {
                 let user = user.map(UserId::new).transpose().map_err(|error| error.to_string())?;
                 for at_ms in [now, now + 4_321, now + 150_000] {
                     compare_quotas(&self.book, &self.model, &tenant, user.as_ref(), at_ms)?;
+                }
+                for at_ms in [now, now + 150_000] {
+                    compare_statements(&self.book, &mut self.model, &tenant, user.as_ref(), at_ms)?;
                 }
             }
         }

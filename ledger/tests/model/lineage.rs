@@ -124,6 +124,14 @@ impl Balance {
         balance
     }
 
+    /// Used and held by epochs that have ended: start, used, held. None where there are no epochs.
+    pub fn ended(&self, at_ms: u64) -> Vec<(u64, i128, i128)> {
+        let Some((running, end)) = self.epoch else { return Vec::new() };
+        let ended = self.usage.iter().filter(|(start, _)| **start != running || end <= at_ms);
+        let ended = ended.map(|(start, (held, spent))| (*start, *spent, *held));
+        ended.filter(|(_, used, held)| *used != 0 || *held != 0).collect()
+    }
+
     fn key(&self) -> u64 {
         self.epoch.map_or(self.incarnation, |(start, _)| start)
     }

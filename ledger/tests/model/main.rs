@@ -20,6 +20,7 @@ mod publish;
 mod rows;
 mod script;
 mod shrink;
+mod statements;
 mod verdict;
 mod windows;
 
@@ -67,6 +68,7 @@ fn book_and_model_agree() {
         "corrected",
         "debt",
         "destructive",
+        "ended epoch",
         "epoch closed",
         "expired",
         "expiring",

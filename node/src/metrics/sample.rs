@@ -132,6 +132,8 @@ impl Page<'_> {
         let c = &s.counters;
         self.counter("leader_changes", "Leaders seen one after the other", c.leader_changes)?;
         self.counter("clock_faults", "Times that nothing was stamped because of the clock", c.clock_faults)?;
+        let odd = "Members found to hold another book than a majority";
+        self.counter("digest_mismatches", odd, c.digest_mismatches)?;
         self.counter("log_syncs", "Syncs of the log to disk", s.log_syncs)?;
         self.counter("history_left_out", "Records that the history index left out", s.history_left_out)?;
         self.counter("history_dropped", "Times that the history index was begun anew", s.history_dropped)?;

@@ -22,6 +22,7 @@ mod log_store;
 pub mod memory;
 pub mod metrics;
 mod network;
+mod odd;
 mod peers;
 mod reads;
 pub mod settings;

@@ -104,7 +104,7 @@ impl<R: AsyncRuntime> Link<R> {
             rules_version: self.shared.rules_version,
             clocks: self.shared.member_clocks(),
             digests: self.shared.digests(),
-            odd_ones: self.shared.odd_ones(),
+            odd_ones: self.shared.odd_ones().iter().map(|odd| odd.node_id).collect(),
         };
         let response = self.peer.heartbeat(request, within).await?;
         let append = response.append.ok_or_else(|| PeerError::Malformed("append is missing".into()))?;

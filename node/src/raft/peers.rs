@@ -63,8 +63,7 @@ impl<R: AsyncRuntime> PeerServer<R> {
         let append = request.append.ok_or_else(|| PeerError::Malformed("append is missing".into()))?;
         let from = self.shared.check_request(&append.envelope)?;
         if request.odd_ones.contains(&self.shared.me()) {
-            self.shared
-                .fail(format!("node {} says that this node's book differs from a majority's", from.node_id));
+            self.shared.fail_as_odd(from.node_id, &request.digests);
         }
         self.shared.clock.observe(from.node_id, request.clock_ms, received);
         for clock in &request.clocks {

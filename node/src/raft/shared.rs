@@ -1,6 +1,7 @@
 //! What the parts of one node know together: who it is, its clock, its replica, its peers' reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use openraft_rt::{AsyncRuntime, Watch, WatchSender};
 use super::heard::Heard;
 use super::identity::Identity;
 use super::limits::RULES_VERSION;
+use super::metrics::Metrics;
+use super::odd::{Odd, find_odd};
 use super::state_machine::StateMachine;
 use super::transport::PeerError;
 use super::types::{GROUP, Member, NodeId, RaftStoredMembership, TypeConfig};
@@ -62,7 +65,10 @@ pub(super) struct Shared<R: AsyncRuntime> {
     pub(super) heard: Heard<R>,
     /// Set once Raft is built.
     pub(super) raft: OnceLock<RaftNode<R>>,
+    metrics: Arc<Metrics>,
     reports: Mutex<BTreeMap<NodeId, PeerReport>>,
+    /// Members whose book is known to differ from a majority's.
+    odd: Mutex<BTreeSet<NodeId>>,
     // The runtimes' senders are not `Sync`; they are used rarely and briefly.
     fatal: Mutex<WatchSenderOf<R, Option<String>>>,
     stopping: Mutex<WatchSenderOf<R, bool>>,
@@ -74,6 +80,7 @@ impl<R: AsyncRuntime> Shared<R> {
         patience: Patience,
         clock: Arc<StampClock<R>>,
         replica: Arc<Replica>,
+        metrics: Arc<Metrics>,
     ) -> Self {
         let (fatal, _) = R::Watch::channel(None);
         let (stopping, _) = R::Watch::channel(false);
@@ -85,7 +92,9 @@ impl<R: AsyncRuntime> Shared<R> {
             replica,
             heard: Heard::default(),
             raft: OnceLock::new(),
-            reports: Mutex::new(BTreeMap::new()),
+            metrics,
+            reports: Mutex::default(),
+            odd: Mutex::default(),
             fatal: Mutex::new(fatal),
             stopping: Mutex::new(stopping),
         }
@@ -119,8 +128,8 @@ impl<R: AsyncRuntime> Shared<R> {
         self.identity.node_id
     }
 
-    /// Says that this node must stop, and why. The first reason stays.
-    pub(super) fn fail(&self, why: impl Into<String>) {
+    /// Says that this node must stop, and why. The first reason stays; tells whether this is it.
+    pub(super) fn fail(&self, why: impl Into<String>) -> bool {
         let why = why.into();
         lock(&self.fatal).send_if_modified(|held| {
             let first = held.is_none();
@@ -129,7 +138,7 @@ impl<R: AsyncRuntime> Shared<R> {
                 *held = Some(why);
             }
             first
-        });
+        })
     }
 
     pub(super) fn watch_fatal(&self) -> WatchReceiverOf<R, Option<String>> {
@@ -218,47 +227,63 @@ impl<R: AsyncRuntime> Shared<R> {
     }
 
     pub(super) fn note_peer(&self, id: NodeId, rules_version: u32, digests: &[v1::DigestAt]) {
-        let read = |d: &v1::DigestAt| {
-            let digest = u128::from_be_bytes(d.digest.as_ref().try_into().ok()?);
-            Some(DigestAt { index: d.index, revision: d.revision, digest })
-        };
-        let digests = digests.iter().filter_map(read).collect();
+        let digests = digests.iter().filter_map(decode_digest).collect();
         self.reports().insert(id, PeerReport { rules_version, digests });
-        if self.odd_ones().contains(&self.me()) {
-            self.fail("this node's book differs from a majority's at the same log index");
-        }
+        self.note_odd(&self.odd_ones());
     }
 
     pub(super) fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, PeerReport>> {
         lock(&self.reports)
     }
 
-    /// Voters whose digest differs from a majority's at one index. Two that differ without a majority
-    /// tell nothing: nobody is named.
-    pub(super) fn odd_ones(&self) -> Vec<NodeId> {
+    /// Voters whose book differs from a majority's.
+    pub(super) fn odd_ones(&self) -> Vec<Odd> {
         let mine = self.replica.digests();
-        let reports = self.reports();
-        if mine.is_empty() || reports.is_empty() {
-            return Vec::new();
-        }
-        let voters = self.voters();
-        let mut odd = Vec::new();
-        for at in &mine {
-            let of = |id: &NodeId| {
-                if *id == self.me() {
-                    return Some((*id, at.digest));
-                }
-                let theirs = reports.get(id)?.digests.iter().find(|d| d.index == at.index)?;
-                Some((*id, theirs.digest))
-            };
-            let known: Vec<(NodeId, u128)> = voters.iter().filter_map(of).collect();
-            let agree = |digest: u128| known.iter().filter(|(_, d)| *d == digest).count() > voters.len() / 2;
-            if let Some((_, right)) = known.iter().find(|(_, digest)| agree(*digest)) {
-                odd.extend(known.iter().filter(|(_, digest)| digest != right).map(|(id, _)| *id));
+        let mut digests: BTreeMap<NodeId, Vec<DigestAt>> = {
+            let reports = self.reports();
+            if mine.is_empty() || reports.is_empty() {
+                return Vec::new();
             }
-        }
-        odd.sort_unstable();
-        odd.dedup();
-        odd
+            reports.iter().map(|(id, report)| (*id, report.digests.clone())).collect()
+        };
+        digests.insert(self.me(), mine);
+        find_odd(&self.voters(), &digests)
     }
+
+    /// Counts and logs those that were not odd before, and stops if this node is one.
+    fn note_odd(&self, odd: &[Odd]) {
+        let mut known = lock(&self.odd);
+        for one in odd.iter().filter(|one| !known.contains(&one.node_id)) {
+            self.metrics.digest_mismatches.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(node = self.me(), odd = one.node_id, index = one.index, "{one}");
+        }
+        *known = odd.iter().map(|one| one.node_id).collect();
+        drop(known);
+        if let Some(me) = odd.iter().find(|one| one.node_id == self.me()) {
+            self.fail(me.to_string());
+        }
+    }
+
+    /// Stops because another node has found that this one's book differs from a majority's.
+    pub(super) fn fail_as_odd(&self, says: NodeId, digests: &[v1::DigestAt]) {
+        let mine = self.replica.digests();
+        let differs = digests.iter().filter_map(decode_digest).find_map(|theirs| {
+            let mine = mine.iter().find(|mine| mine.index == theirs.index && mine.digest != theirs.digest)?;
+            Some(format!(
+                ": after log index {} its digest is {:032x}, node {says}'s {:032x}",
+                mine.index, mine.digest, theirs.digest
+            ))
+        });
+        // It may lie further back than the few digests that a heartbeat has.
+        let differs = differs.unwrap_or_default();
+        let why = format!("node {says} says that this node's book differs from a majority's{differs}");
+        if self.fail(why) {
+            self.metrics.digest_mismatches.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn decode_digest(wire: &v1::DigestAt) -> Option<DigestAt> {
+    let digest = u128::from_be_bytes(wire.digest.as_ref().try_into().ok()?);
+    Some(DigestAt { index: wire.index, revision: wire.revision, digest })
 }

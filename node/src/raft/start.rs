@@ -157,7 +157,7 @@ pub async fn start<R: AsyncRuntime>(parts: NodeParts) -> Result<NodeHandle<R>, S
         append_idle: settings.election_max.max(Duration::from_millis(500)),
         snapshot_idle: settings.snapshot_idle,
     };
-    let shared = Arc::new(Shared::new(identity.clone(), patience, clock, replica.clone()));
+    let shared = Arc::new(Shared::new(identity.clone(), patience, clock, replica.clone(), metrics.clone()));
 
     let mut store = LogStore::<R>::new(log.clone());
     let mut machine = StateMachine::<R>::new(replica, files.clone(), offload.clone(), metrics.clone());

@@ -84,6 +84,8 @@ pub struct CounterSnapshot {
     pub refused_unlogged: u64,
     /// Times that nothing was stamped because of the clock.
     pub clock_faults: u64,
+    /// Members found to hold another book than a majority, this one included.
+    pub digest_mismatches: u64,
     /// Changes of leader seen.
     pub leader_changes: u64,
     /// Snapshots built.
@@ -238,6 +240,7 @@ fn counters(metrics: &Metrics) -> CounterSnapshot {
         proposals_late: load(&metrics.proposals_late),
         refused_unlogged: load(&metrics.refused_unlogged),
         clock_faults: load(&metrics.clock_faults),
+        digest_mismatches: load(&metrics.digest_mismatches),
         leader_changes: load(&metrics.leader_changes),
         snapshots_built: load(&metrics.snapshots_built),
         snapshots_installed: load(&metrics.snapshots_installed),

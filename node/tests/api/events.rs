@@ -1,5 +1,6 @@
 //! The stream of events.
 
+use holdfast_ledger::limits::{EVENTS_KEPT_MAX, LEGS_MAX};
 use holdfast_proto::v1::adjustment_kind::Kind;
 use holdfast_proto::{ErrorReason, v1};
 use tonic::Streaming;
@@ -117,4 +118,38 @@ async fn a_tenant_that_is_no_name_is_refused() {
     let channel = cluster.channel(cluster.leader().await);
     let request = v1::WatchEventsRequest { from: 0, follow: false, tenant: Some(String::new()) };
     assert_invalid(Quotas::new(channel).watch_events(request).await, "tenant");
+}
+
+/// Who asks below the first event kept is told its number, and can go on from there.
+#[tokio::test(flavor = "multi_thread")]
+async fn below_the_first_event_kept_its_number_is_told() {
+    let cluster = Cluster::found(1, |_| {});
+    let channel = cluster.channel(cluster.leader().await);
+    // As many limits as a request may have legs: using them up crosses two thresholds of each.
+    let limit = |at: usize| {
+        format!("  total-{at}: {{ scope: user, unit: tokens, period: {{ limit: 100, every: lifetime }} }}\n")
+    };
+    let limits: String = (0..LEGS_MAX).map(limit).collect();
+    let plan = format!("schema: admissionBudget.v1\nroutes: [{{ name: chat.generate }}]\nlimits:\n{limits}");
+    publish(channel.clone(), &plan).await;
+    let per_request = 2 * LEGS_MAX;
+    let mut ledger = Ledger::new(channel.clone());
+    for at in 0..EVENTS_KEPT_MAX / per_request + 1 {
+        let mut request = reserve(&id(), "acme", 100);
+        request.request.as_mut().unwrap().user = Some(format!("u{at}"));
+        ledger.reserve(request).await.unwrap();
+    }
+    let request = v1::WatchEventsRequest { from: 1, follow: false, tenant: None };
+    let status = Quotas::new(channel.clone()).watch_events(request).await.unwrap_err();
+    let gone = failure(&status);
+    assert_eq!((gone.reason, status.code()), (ErrorReason::EventsGone, tonic::Code::OutOfRange));
+    let first: u64 = gone.facts.metadata["first_kept"].parse().unwrap();
+    // The publish is one event, and of the rest one request's are too many.
+    assert_eq!(first, 2 + per_request as u64);
+    let kept = all(&channel, first, None).await;
+    assert_eq!((kept.len(), kept[0].sequence), (EVENTS_KEPT_MAX, first));
+    let below = v1::WatchEventsRequest { from: first - 1, follow: false, tenant: None };
+    let status = Quotas::new(channel.clone()).watch_events(below).await.unwrap_err();
+    assert_eq!(failure(&status).reason, ErrorReason::EventsGone);
+    assert_eq!(all(&channel, 0, None).await, kept, "0 is the first one kept");
 }

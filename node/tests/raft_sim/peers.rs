@@ -96,6 +96,10 @@ fn the_member_whose_book_differs_stops_itself() {
             sim.wait_for("the odd one fails", SOON, failed).await.unwrap();
             let others = sim.nodes().filter(|(id, node)| *id != odd && node.status().fatal.is_some()).count();
             assert_eq!(others, 0, "{which} differed, and others stopped too");
+            let why = sim.node(odd).unwrap().status().fatal.unwrap();
+            assert!(why.contains("log index 256") && why.contains("digest is"), "{why}");
+            let counted = |id| sim.node(id).unwrap().status().counters.digest_mismatches;
+            assert_eq!((counted(odd), counted(leader)), (1, 1), "{which} differed");
         });
     }
 }
