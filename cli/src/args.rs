@@ -40,10 +40,18 @@ pub enum Command {
     Start(commands::start::Args),
     /// End a started reservation with what it used
     Settle(commands::settle::Args),
+    /// Put the usage of an estimated settlement right, once
+    Correct(commands::correct::Args),
     /// End a reservation that was not started
     Release(commands::release::Args),
     /// Show a reservation
     Get(commands::get::Args),
+    /// Show and resolve reservations whose usage nobody knows
+    #[command(subcommand)]
+    Unknown(commands::unknown::Command),
+    /// Freeze and unfreeze a route for a tenant or a user
+    #[command(subcommand)]
+    Route(commands::route::Command),
     /// Show what a tenant or a user has used and has left
     Quota(commands::quota::Args),
     /// Book by hand: grant, take, charge, correct, set usage, boost

@@ -75,6 +75,50 @@ fn the_life_of_a_reservation() {
 }
 
 #[test]
+fn less_than_asked_estimates_unknowns_and_freezes() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.yaml");
+    std::fs::write(&plan, MONTH_OF_1000).unwrap();
+    let dev = Dev::start_with(&folder.path().join("data"), &["--plan", &plan.display().to_string()]);
+    let args = ["acme", "--amount", "tokens=5000", "--min", "tokens=10", "--key", "order-7"];
+    let granted = reserve(&dev, &args).document();
+    assert_eq!((&granted["reserved"]["tokens"], &granted["asked"]["tokens"]), (&1000.into(), &5000.into()));
+    assert_eq!(granted["idempotency_key"], "order-7");
+    let again = reserve(&dev, &args).document();
+    assert_eq!(again["id"], granted["id"], "the first one answers for its key");
+    let id = granted["id"].as_str().unwrap();
+    dev.ask(&["start", id, "--operation", "op"]).document();
+    let guessed = dev.ask(&["settle", id, "--operation", "op", "--estimated"]).document();
+    assert_eq!((&guessed["estimated"], &guessed["actual"]["tokens"]), (&true.into(), &1000.into()));
+    let corrected = dev.ask(&["correct", id, "--operation", "op", "--actual", "tokens=400"]).document();
+    assert_eq!(corrected["correction"]["actual"]["tokens"], 400);
+    assert_eq!(dev.ask(&["correct", id, "--operation", "op", "--actual", "tokens=401"]).code, 3);
+    // The index follows the book, a little behind.
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let history = dev.ask(&["history", id]).document();
+        let last = history["entries"].as_array().unwrap().last().cloned().unwrap_or_default();
+        if last["reservation"]["correction"]["actual"]["tokens"] == 400 {
+            break;
+        }
+        assert!(std::time::Instant::now() < patience, "the correction never came: {history}");
+    }
+
+    assert_eq!(dev.ask(&["unknown", "list"]).document()["unknown"].as_array().unwrap().len(), 0);
+    let never = holdfast_ledger::ReservationId::from_parts(now_ms(), 8).to_string();
+    let nothing = dev.ask(&["unknown", "resolve", &never, "--actual", "tokens=1", "--reason", "asked"]);
+    assert_eq!(nothing.code, 1, "{}", nothing.stderr);
+
+    let freeze = ["--tenant", "acme", "--reason", "abuse"];
+    let route = |what: &str| dev.ask(&[&["route", what, "chat.generate"][..], &freeze[..]].concat());
+    assert_eq!(route("freeze").document()["changed"], true);
+    let frozen = reserve(&dev, &["acme", "--amount", "tokens=1"]);
+    assert!(frozen.code == 3 && frozen.stderr.contains("frozen"), "{}", frozen.stderr);
+    assert_eq!(route("unfreeze").document()["changed"], true);
+    assert_eq!(reserve(&dev, &["acme", "--amount", "tokens=1"]).code, 0);
+}
+
+#[test]
 fn refusals_have_their_exit_code_and_leave_stdout_empty() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(&folder.path().join("data"));

@@ -3,9 +3,9 @@
 
 use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::Receipt;
-use holdfast_proto::ledger::command::Unfreeze;
+use holdfast_proto::ledger::command::{Freeze, ResolveUnknown, Unfreeze};
 use holdfast_proto::ledger::plan::TenantRecord;
-use holdfast_proto::ledger::{Adjust, ReservationId};
+use holdfast_proto::ledger::{Adjust, Command, ReservationId};
 use holdfast_proto::limits::MESSAGE_BYTES_MAX;
 use holdfast_proto::v1;
 use holdfast_proto::v1::history_client::HistoryClient;
@@ -20,7 +20,7 @@ use tonic::Streaming;
 
 use crate::client::Client;
 use crate::core::Kind;
-use crate::error::CallError;
+use crate::error::{CallError, Unknown};
 
 /// A closure that makes one call of a generated client, with our bound on messages.
 macro_rules! call {
@@ -186,6 +186,35 @@ impl Client {
     pub async fn audit(&self) -> Result<v1::AuditResponse, CallError> {
         let request = v1::AuditRequest { stale: self.options.stale };
         self.unary(Kind::Read, request, call!(OperationsClient, audit)).await
+    }
+
+    /// A page of the reservations whose usage nobody knows, oldest first; `after` is the place of the last
+    /// entry of the page before.
+    pub async fn unknowns(
+        &self,
+        tenant: Option<&str>,
+        after: Option<v1::UnknownPlace>,
+    ) -> Result<v1::ListUnknownResponse, CallError> {
+        let tenant = tenant.map(ToOwned::to_owned);
+        let request = v1::ListUnknownRequest { tenant, after, entries_max: 0, stale: self.options.stale };
+        self.unary(Kind::Read, request, call!(OperationsClient, list_unknown)).await
+    }
+
+    /// Ends a reservation whose usage nobody knows by an operator's word. The same word again gives the same receipt.
+    pub async fn resolve_unknown(&self, resolve: &ResolveUnknown) -> Result<Decided, CallError> {
+        let request = v1::ResolveUnknownRequest::from(resolve);
+        let answer = self.unary(Kind::Repeatable, request, call!(OperationsClient, resolve_unknown)).await?;
+        // It was done; only its answer cannot be understood.
+        Decided::try_from(answer).map_err(|error| {
+            let command = Some(Command::ResolveUnknown(resolve.clone()));
+            CallError::Unknown(Box::new(Unknown { command, attempts: 1, why: error.to_string() }))
+        })
+    }
+
+    /// Stops admissions for a subject and route. Not repeated once it may have been done.
+    pub async fn freeze(&self, freeze: &Freeze) -> Result<v1::FreezeResponse, CallError> {
+        let request = v1::FreezeRequest::from(freeze);
+        self.unary(Kind::Once, request, call!(OperationsClient, freeze)).await
     }
 
     /// Lifts a freeze. Not repeated once it may have been done.

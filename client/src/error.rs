@@ -81,10 +81,13 @@ pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
         Command::Release(command) => Some(command.id),
         Command::Renew(command) => Some(command.id),
         Command::ReportUnknown(command) => Some(command.id),
+        Command::Correct(command) => Some(command.id),
+        Command::ResolveUnknown(command) => Some(command.id),
         Command::PublishPlan(_)
         | Command::UnreadablePlan(_)
         | Command::RollBack(_)
         | Command::SetTenant(_)
+        | Command::Freeze(_)
         | Command::Unfreeze(_)
         | Command::Adjust(_)
         | Command::Tick

@@ -18,6 +18,8 @@ pub struct Request {
     model: Option<String>,
     region: Option<String>,
     amounts: Amounts,
+    minimum: Amounts,
+    idempotency_key: Option<String>,
     hold_ttl: Option<Duration>,
 }
 
@@ -62,6 +64,14 @@ impl Request {
         self
     }
 
+    /// Makes do with less of a unit, but not with less than this: as much is granted as every limit has,
+    /// and [`crate::Receipt::reserved`] says how much that is.
+    #[must_use]
+    pub fn at_least(mut self, unit: Unit, minimum: u64) -> Self {
+        self.minimum.set(unit, Some(minimum));
+        self
+    }
+
     /// An amount of tokens.
     #[must_use]
     pub fn tokens(self, tokens: u64) -> Self {
@@ -72,6 +82,14 @@ impl Request {
     #[must_use]
     pub fn micros(self, micros: u64) -> Self {
         self.amount(Unit::Micros, micros)
+    }
+
+    /// A name of the tenant's own for it: the same request with the same key gives the first reservation's
+    /// receipt, under whatever id it is asked again, for as long as the ledger remembers that one.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
     }
 
     /// How long it is held unless it is started; the route's own time otherwise. Whole milliseconds.
@@ -90,11 +108,13 @@ impl Request {
             model: optional_name("model", self.model.as_deref())?,
             region: optional_name("region", self.region.as_deref())?,
             amounts: self.amounts,
+            minimum: self.minimum,
             hold_ttl_ms: self.hold_ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
         };
         let id = self.id.unwrap_or_else(|| ReservationId::from_parts(now_ms, random));
         // The member that takes the call computes the digest; this one is not sent.
-        Ok(command::Reserve { id, attempt: 0, request, request_digest: [0; 32] })
+        let key = optional_name("idempotency_key", self.idempotency_key.as_deref())?;
+        Ok(command::Reserve { id, attempt: 0, request, request_digest: [0; 32], key })
     }
 }
 

@@ -84,6 +84,20 @@ impl Reservation {
         self.submit(command).await
     }
 
+    /// Ends it when the execution has ended and its usage was not reported: with what is known, and what was
+    /// held of every other unit. [`Reservation::correct`] may put it right within the route's correction window.
+    pub async fn settle_estimated(&mut self, known: Amounts) -> Result<&Receipt, CallError> {
+        let command = self.hold.settle_estimated(known)?;
+        self.submit(command).await
+    }
+
+    /// Puts an estimated settlement right, once: what the operation's receipt says it really used. A unit
+    /// that is absent stays as it was estimated.
+    pub async fn correct(&mut self, actual: Amounts) -> Result<&Receipt, CallError> {
+        let command = self.hold.correct(actual)?;
+        self.submit(command).await
+    }
+
     /// Says that the operation was lost sight of: its units stay held until an operation receipt ends it.
     pub async fn report_unknown(&mut self) -> Result<&Receipt, CallError> {
         let command = self.hold.report_unknown()?;

@@ -1,5 +1,6 @@
 //! Calls as ledger commands.
 
+use holdfast_ledger::Amounts;
 use holdfast_ledger::command::{Command, Release, Request, Reserve, Settle, Start};
 use holdfast_ledger::ids::{IdError, OperationId, RouteName, TenantId, UserId};
 
@@ -16,10 +17,11 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
                 model: None,
                 region: None,
                 amounts: amounts_from_words(amounts),
+                minimum: Amounts::NONE,
                 hold_ttl_ms: None,
             };
             let request_digest = request.digest();
-            Command::Reserve(Reserve { id: id.parse()?, attempt, request, request_digest })
+            Command::Reserve(Reserve { id: id.parse()?, attempt, request, request_digest, key: None })
         }
         Call::Start { operation } => {
             Command::Start(Start { id: id.parse()?, operation: OperationId::new(operation)? })
@@ -28,6 +30,7 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
             id: id.parse()?,
             operation: OperationId::new(operation)?,
             actual: amounts_from_words(actual),
+            estimated: false,
         }),
         Call::Release => Command::Release(Release { id: id.parse()? }),
         Call::Get | Call::Publish { .. } => return Ok(None),

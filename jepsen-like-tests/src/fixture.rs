@@ -82,6 +82,7 @@ fn receipt(revision: u64) -> ReceiptFacts {
         ended_at_ms: None,
         ended_revision: None,
         debt: Default::default(),
+        extras: Default::default(),
     }
 }
 
@@ -135,10 +136,11 @@ impl Story {
             model: None,
             region: None,
             amounts: amounts(),
+            minimum: Amounts::NONE,
             hold_ttl_ms: None,
         };
         let request_digest = request.digest();
-        let reserve = Command::Reserve(Reserve { id: id(7), attempt: 1, request, request_digest });
+        let reserve = Command::Reserve(Reserve { id: id(7), attempt: 1, request, request_digest, key: None });
         let call = Call::Reserve {
             tenant: "acme".into(),
             user: None,
@@ -186,6 +188,11 @@ impl Story {
         let answers = self.book.apply_entry(&header, &commands);
         self.entries.push(AppliedEntry { header, revision_before, commands, digest: self.book.digest() });
         answers.last().and_then(Answered::of)
+    }
+
+    /// The book at the end of the story.
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
     }
 
     /// Adds a read of the reservation, as it stands.

@@ -77,12 +77,12 @@ impl Load {
             numbers.map(|number| ReservationId::from_parts(time_ms, number)).collect();
         let reserve = |(i, id): (usize, &ReservationId)| {
             let request = self.requests[i % self.requests.len()].clone();
-            Command::Reserve(Reserve { id: *id, attempt: 1, request, request_digest: [7; 32] })
+            Command::Reserve(Reserve { id: *id, attempt: 1, request, request_digest: [7; 32], key: None })
         };
         let actual = Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 300);
         let start = |id: &ReservationId| Command::Start(Start { id: *id, operation: self.operation.clone() });
         let settle = |id: &ReservationId| {
-            Command::Settle(Settle { id: *id, operation: self.operation.clone(), actual })
+            Command::Settle(Settle { id: *id, operation: self.operation.clone(), actual, estimated: false })
         };
         let entries = |commands: Vec<Command>| commands.chunks(ENTRY).map(<[Command]>::to_vec).collect();
         [
@@ -146,6 +146,7 @@ fn request(account: usize) -> Request {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 400),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     }
 }

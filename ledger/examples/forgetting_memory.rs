@@ -54,11 +54,18 @@ impl Run {
                     model: None,
                     region: None,
                     amounts: Amounts::NONE.with(Unit::Tokens, 400),
+                    minimum: Amounts::NONE,
                     hold_ttl_ms: None,
                 };
                 self.made += 1;
                 let id = ReservationId::from_parts(self.now_ms, self.made);
-                commands.push(Command::Reserve(Reserve { id, attempt: 1, request, request_digest: [7; 32] }));
+                commands.push(Command::Reserve(Reserve {
+                    id,
+                    attempt: 1,
+                    request,
+                    request_digest: [7; 32],
+                    key: None,
+                }));
                 commands.push(Command::Release(Release { id }));
             }
             self.apply(&commands);

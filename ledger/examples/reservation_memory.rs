@@ -24,6 +24,7 @@ fn request(user: u64) -> Result<Request, Box<dyn Error>> {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 400),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     })
 }
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|number| {
                 let request = requests[(number % 1000) as usize].clone();
                 let id = ReservationId::from_parts(now_ms, number.into());
-                Command::Reserve(Reserve { id, attempt: 1, request, request_digest: [7; 32] })
+                Command::Reserve(Reserve { id, attempt: 1, request, request_digest: [7; 32], key: None })
             })
             .collect();
         apply(&mut book, now_ms, &commands);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::adjust::AdjustmentReceipt;
-use crate::ids::{LimitId, OperationId, ReservationId};
+use crate::ids::{ActorName, IdempotencyKey, LimitId, OperationId, ReservationId};
 use crate::loss::LimitLoss;
 use crate::plan::Level;
 use crate::record::{Lane, Leg, Subject};
@@ -27,6 +27,11 @@ pub enum Answer {
         /// The generation in force.
         generation: u64,
         /// False if the content was what was already in force.
+        changed: bool,
+    },
+    /// A subject and route are frozen (or were already).
+    Frozen {
+        /// Whether it was not frozen before.
         changed: bool,
     },
     /// A freeze was lifted (or there was none).
@@ -72,7 +77,7 @@ pub struct Receipt {
     pub generation: u64,
     /// The tier at admission.
     pub tier: Tier,
-    /// What was reserved, per unit.
+    /// What was reserved, per unit: what was asked, or less where the request named a minimum.
     pub reserved: Amounts,
     /// Book time of admission, ms.
     pub reserved_at_ms: u64,
@@ -84,7 +89,7 @@ pub struct Receipt {
     pub operation: Option<OperationId>,
     /// Book time of the start, ms.
     pub started_at_ms: Option<u64>,
-    /// What it used, once settled.
+    /// What it was settled with. If that was estimated, [`Receipt::used`] knows better once it is corrected.
     pub actual: Option<Amounts>,
     /// Book time of its end, ms.
     pub ended_at_ms: Option<u64>,
@@ -92,12 +97,57 @@ pub struct Receipt {
     pub ended_revision: Option<u64>,
     /// Debt of its lineages that remained right after it was settled, per unit, the largest of each unit.
     pub debt: Amounts,
+    /// What most reservations have nothing to say of.
+    pub extras: Option<Arc<Extras>>,
     /// What the shadow lane decided of it; `None`: it is in the enforced lane. `tier`, which a gateway acts on,
     /// is NORMAL in the shadow lane.
     pub shadow: Option<Arc<ShadowDecision>>,
 }
 
+/// What few reservations have; apart, so that the others do not carry it. Shared by a reservation and its receipts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// What was asked, of the units of which less was granted.
+    pub asked: Amounts,
+    /// The idempotency key it was made with.
+    pub key: Option<IdempotencyKey>,
+    /// It was settled with guesses, and what has become of them.
+    pub estimate: Option<Estimate>,
+    /// The operator who ended it: what it used is that operator's word, not the executor's.
+    pub resolved_by: Option<ActorName>,
+}
+
+/// What is known of a settlement that was estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// What put it right; `None`: nothing yet.
+    pub correction: Option<Correction>,
+}
+
+/// An estimated settlement was put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// Book time, ms.
+    pub at_ms: u64,
+    /// The revision that did it.
+    pub revision: u64,
+    /// What the operation really used.
+    pub actual: Amounts,
+    /// Debt of its lineages that remained right after it, per unit, the largest of each unit.
+    pub debt: Amounts,
+}
+
 impl Receipt {
+    /// The correction of its estimated settlement, if there was one.
+    pub fn correction(&self) -> Option<&Correction> {
+        self.extras.as_ref()?.estimate.as_ref()?.correction.as_ref()
+    }
+
+    /// What it used, as far as it is known: what a correction says, else what it was settled with.
+    pub fn used(&self) -> Option<Amounts> {
+        self.correction().map(|correction| correction.actual).or(self.actual)
+    }
+
     /// The lane that it was admitted in, where it settles too.
     pub fn lane(&self) -> Lane {
         if self.shadow.is_some() { Lane::Shadow } else { Lane::Enforced }

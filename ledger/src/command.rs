@@ -5,7 +5,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::adjust::Adjust;
-use crate::ids::{ActorName, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{
+    ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
+};
 use crate::plan::{Calendar, Plan, TenantRecord};
 use crate::unit::{Amounts, Unit};
 
@@ -45,10 +47,14 @@ pub enum Command {
     Settle(Settle),
     /// End a reservation that was not started, or leave a tombstone for an id never seen.
     Release(Release),
+    /// Put the usage of an estimated settlement right, once, by the operation's receipt.
+    Correct(Correct),
     /// Extend the hold TTL or the usage deadline.
     Renew(Renew),
     /// The gateway lost sight of the operation: STARTED → USAGE_UNKNOWN.
     ReportUnknown(ReportUnknown),
+    /// An operator says what an operation used that nobody else knows of: USAGE_UNKNOWN ends.
+    ResolveUnknown(ResolveUnknown),
     /// Publish a plan.
     PublishPlan(PublishPlan),
     /// A publish in the log whose document no node of these rules can read. Never proposed.
@@ -57,6 +63,8 @@ pub enum Command {
     RollBack(RollBack),
     /// Set or remove a tenant's record.
     SetTenant(SetTenant),
+    /// An operator stops admissions for a subject and route.
+    Freeze(Freeze),
     /// Lift a freeze.
     Unfreeze(Unfreeze),
     /// Book an operator's adjustment.
@@ -85,6 +93,9 @@ pub struct Request {
     pub region: Option<RegionName>,
     /// How much per unit. `requests` and `slots` default to 1.
     pub amounts: Amounts,
+    /// The least that will do, of units of which less than asked may be granted; a unit that is absent is
+    /// granted in full or not at all.
+    pub minimum: Amounts,
     /// Hold TTL, ms; `None`: the route's.
     pub hold_ttl_ms: Option<u64>,
 }
@@ -101,9 +112,18 @@ impl Request {
         amounts
     }
 
+    /// What has to fit: of each unit the minimum if there is one, else what is asked.
+    pub fn amounts_least(&self) -> Amounts {
+        let mut amounts = self.amounts_asked();
+        for (unit, least) in self.minimum.iter() {
+            amounts.set(unit, Some(least));
+        }
+        amounts
+    }
+
     /// SHA-256 over the canonical request: every field that decides what is admitted, each with its length
     /// or presence, so that no two requests share their bytes. Defaults are filled in: leaving out
-    /// `requests` and asking for 1 is the same request.
+    /// `requests` and asking for 1 is the same request, and so is a minimum of all that is asked.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(b"holdfast.request.v1");
@@ -125,14 +145,20 @@ impl Request {
             }
         }
         let amounts = self.amounts_asked();
-        for amount in Unit::ALL.map(|unit| amounts.get(unit)).into_iter().chain([self.hold_ttl_ms]) {
-            match amount {
-                None => hash.update([0]),
-                Some(amount) => {
-                    hash.update([1]);
-                    hash.update(amount.to_le_bytes());
-                }
+        let mut put = |amount: Option<u64>| match amount {
+            None => hash.update([0]),
+            Some(amount) => {
+                hash.update([1]);
+                hash.update(amount.to_le_bytes());
             }
+        };
+        Unit::ALL.iter().for_each(|unit| put(amounts.get(*unit)));
+        put(self.hold_ttl_ms);
+        if self.amounts_least() != amounts {
+            // Last and only where it says something: the bytes before it end by themselves.
+            let below =
+                |unit: &Unit| self.minimum.get(*unit).filter(|least| amounts.get(*unit) != Some(*least));
+            Unit::ALL.iter().for_each(|unit| put(below(unit)));
         }
         hash.finalize().into()
     }
@@ -149,6 +175,9 @@ pub struct Reserve {
     pub request: Request,
     /// [`Request::digest`], computed where the request enters the cluster.
     pub request_digest: [u8; 32],
+    /// Stands for the first reservation that the tenant made with it, as long as that one is remembered.
+    /// Not part of the request.
+    pub key: Option<IdempotencyKey>,
 }
 
 /// See [`Command::Start`].
@@ -168,7 +197,21 @@ pub struct Settle {
     /// The operation that was bound at start.
     pub operation: OperationId,
     /// What it used, per unit. A unit that was held and is absent here settles at the held amount
-    /// for `requests`, and at 0 for the others; `slots` always settle with 0 spent.
+    /// for `requests`, and at 0 for the others, or if it is estimated at the held amount for all; `slots`
+    /// always settle with 0 spent.
+    pub actual: Amounts,
+    /// The execution ended and its usage was not reported: these are guesses, and may be corrected once.
+    pub estimated: bool,
+}
+
+/// See [`Command::Correct`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correct {
+    /// The reservation.
+    pub id: ReservationId,
+    /// The operation that was bound at start.
+    pub operation: OperationId,
+    /// What it really used, per unit. A unit that is absent stays as it was estimated.
     pub actual: Amounts,
 }
 
@@ -212,6 +255,20 @@ pub struct UnreadablePlan {
     pub problem: String,
 }
 
+/// See [`Command::ResolveUnknown`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolveUnknown {
+    /// The reservation.
+    pub id: ReservationId,
+    /// What it used, of every unit that was held: unknown is never taken for unused. `requests` count as
+    /// held if they are absent; `slots` always end with 0 spent.
+    pub actual: Amounts,
+    /// Who says so.
+    pub actor: ActorName,
+    /// On what grounds.
+    pub reason: String,
+}
+
 /// See [`Command::PublishPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishPlan {
@@ -249,6 +306,21 @@ pub struct SetTenant {
     pub expected_generation: Option<u64>,
     /// Who set it.
     pub actor: ActorName,
+}
+
+/// See [`Command::Freeze`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The user; `None`: the whole tenant.
+    pub user: Option<UserId>,
+    /// A route of the plan in force.
+    pub route: RouteName,
+    /// Who froze it.
+    pub actor: ActorName,
+    /// Why.
+    pub reason: String,
 }
 
 /// See [`Command::Unfreeze`].

@@ -87,6 +87,34 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// An operator said what an operation used that nobody else knew of.
+    UnknownResolved {
+        /// The reservation, ended by it.
+        reservation: ReservationId,
+        /// Its tenant.
+        tenant: TenantId,
+        /// Its user.
+        user: Option<UserId>,
+        /// The plan's route.
+        route: RouteName,
+        /// Who.
+        actor: ActorName,
+        /// On what grounds.
+        reason: String,
+    },
+    /// An operator froze a route for a subject.
+    Frozen {
+        /// The tenant.
+        tenant: TenantId,
+        /// The user, if the freeze is on one.
+        user: Option<UserId>,
+        /// The plan's route.
+        route: RouteName,
+        /// Who.
+        actor: ActorName,
+        /// Why.
+        reason: String,
+    },
     /// An operator's adjustment was booked, or a boost begun or ended.
     Adjusted(Arc<AdjustmentReceipt>),
     /// A plan that changes something was published.
@@ -123,7 +151,7 @@ pub enum EventKind {
 /// What a node's history index is told. Drained after each entry; never part of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A reservation ended.
+    /// A reservation ended, or its estimated settlement was corrected.
     Ended(Arc<Receipt>),
     /// An event.
     Event(Arc<Event>),

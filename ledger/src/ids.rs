@@ -113,6 +113,10 @@ name!(
     RouteName
 );
 name!(
+    /// A tenant's own name for a reservation, besides the reservation's id.
+    IdempotencyKey
+);
+name!(
     /// The model a request names.
     ModelName
 );
@@ -188,6 +192,13 @@ ulid!(
     /// The id of an operator's adjustment: a ULID that the operator picked.
     AdjustmentId
 );
+
+impl From<&RouteName> for LimitId {
+    /// Names share one syntax.
+    fn from(route: &RouteName) -> Self {
+        LimitId(Arc::clone(&route.0))
+    }
+}
 
 #[cfg(test)]
 mod tests {

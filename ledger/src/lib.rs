@@ -33,6 +33,6 @@ pub use command::{Command, EntryHeader};
 pub use event::{Effect, Event};
 pub use ids::{AdjustmentId, ReservationId};
 pub use plan::Plan;
-pub use query::{AuditReport, Counts, EpochStatement, PublishedPlan, QuotaLine};
+pub use query::{AuditReport, Counts, EpochStatement, PublishedPlan, QuotaLine, UnknownUsage};
 pub use record::{Record, RestoreError};
 pub use unit::{Amounts, Unit};

@@ -135,6 +135,13 @@ pub const USAGE_DEADLINE_MS: u64 = 15 * 60_000;
 /// Longest usage deadline of a route that says nothing (or its usage deadline, if that is longer).
 pub const USAGE_DEADLINE_MS_MAX: u64 = 26 * 3_600_000;
 
+/// How long an estimated settlement of a route that says nothing waits for its correction: reports of usage
+/// come within hours.
+pub const CORRECTION_WINDOW_MS: u64 = 24 * 3_600_000;
+
+/// Longest correction window: a month's bill. Each estimated settlement is remembered for as long.
+pub const CORRECTION_WINDOW_MS_MAX: u64 = 35 * 24 * 3_600_000;
+
 /// Life of an emergency shard whose plan says nothing.
 pub const SHARD_TTL_MS: u64 = 5 * 60_000;
 
@@ -157,6 +164,8 @@ const _: () = assert!(ID_WINDOW_MS_MIN <= ID_WINDOW_MS && ID_WINDOW_MS <= ID_WIN
 const _: () = assert!(EVENTS_KEPT_MS_MIN <= EVENTS_KEPT_MS && EVENTS_KEPT_MS <= DURATION_MS_MAX);
 const _: () = assert!(EXPIRING_GRACE_MS <= EXPIRING_GRACE_MS_MAX);
 const _: () = assert!(HOLD_TTL_MS <= HOLD_TTL_MS_MAX && HOLD_TTL_MS_MAX <= DURATION_MS_MAX);
+const _: () =
+    assert!(CORRECTION_WINDOW_MS <= CORRECTION_WINDOW_MS_MAX && CORRECTION_WINDOW_MS_MAX <= DURATION_MS_MAX);
 const _: () = assert!(USAGE_DEADLINE_MS <= USAGE_DEADLINE_MS_MAX && USAGE_DEADLINE_MS_MAX <= DURATION_MS_MAX);
 
 /// Most violations that an audit lists: the first ones tell, and a wrong book may have millions.

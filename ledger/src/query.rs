@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::answer::Tier;
+use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, LimitId, ModelName, RegionName, RouteName, TenantId, UserId};
 use crate::plan::{Level, Plan, TenantRecord};
 use crate::record::{Columns, Lane, LineageKey};
@@ -133,6 +133,15 @@ pub struct QuotaLine {
     pub generation: u64,
     /// Start of the accounting epoch, ms; `None` = `continuous`.
     pub epoch_start_ms: Option<u64>,
+}
+
+/// A reservation whose usage nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownUsage {
+    /// Since when, ms.
+    pub since_ms: u64,
+    /// Its receipt.
+    pub receipt: Receipt,
 }
 
 /// What a subject used of a limit in an accounting epoch that has ended, over all its generations.

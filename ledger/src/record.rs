@@ -8,9 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::adjust::{AdjustmentRow, Operated};
-use crate::answer::{State, Tier};
+use crate::answer::{Extras, State, Tier};
 use crate::event::{Event, Statement};
-use crate::ids::{LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{
+    ActorName, LimitId, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
+};
 use crate::plan::{Calendar, Ladder, Level, Rule};
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::shadow::{ShadowCounts, ShadowDecision};
@@ -339,6 +341,8 @@ pub struct ReservationRow {
     pub shadow: Option<Arc<ShadowDecision>>,
     /// Its end.
     pub ended: Option<Box<Ended>>,
+    /// What most reservations do not have.
+    pub extras: Option<Arc<Extras>>,
 }
 
 /// How a reservation ended.
@@ -376,16 +380,33 @@ pub struct Freeze {
     pub user: Option<UserId>,
     /// The plan's route.
     pub route: RouteName,
-    /// The limit that a rejection names.
-    pub limit: LimitId,
-    /// Its level.
-    pub level: Level,
-    /// The unit that was breached.
-    pub unit: Unit,
     /// Book time, ms.
     pub at_ms: u64,
-    /// The reservation whose settlement did it.
-    pub reservation: ReservationId,
+    /// Who or what did it.
+    pub cause: FreezeCause,
+}
+
+/// Who or what froze a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FreezeCause {
+    /// A settlement went past a maximum.
+    Breach {
+        /// The reservation that was settled.
+        reservation: ReservationId,
+        /// The limit that a rejection names.
+        limit: LimitId,
+        /// Its level.
+        level: Level,
+        /// The unit that was breached.
+        unit: Unit,
+    },
+    /// An operator.
+    Operator {
+        /// Who.
+        actor: ActorName,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Why records do not make a book.

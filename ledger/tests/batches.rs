@@ -28,6 +28,7 @@ fn hit(n: u128) -> Command {
         model: None,
         region: None,
         amounts: Amounts::NONE,
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();
@@ -36,6 +37,7 @@ fn hit(n: u128) -> Command {
         attempt: 1,
         request,
         request_digest,
+        key: None,
     })
 }
 

@@ -72,8 +72,8 @@ fn scripts_give_the_answers_that_stand_in_them() {
 fn every_command_refusal_and_reason_appears_in_some_script() {
     let all: String = scripts().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = [
-        "reserve", "start", "settle", "release", "renew", "unknown", "plan", "rollback", "tenant",
-        "unfreeze", "adjust", "tick", "rules",
+        "reserve", "start", "settle", "release", "renew", "estimate", "correct", "unknown", "resolve",
+        "freeze", "plan", "rollback", "tenant", "unfreeze", "adjust", "tick", "rules",
     ];
     let answers = [
         "invalid",
@@ -98,7 +98,9 @@ fn every_command_refusal_and_reason_appears_in_some_script() {
         "repaid",
         "forgiven",
         "breached",
+        "frozen",
         "unfrozen",
+        "unknown resolved",
         "adjusted",
         "published",
         "rolled back",
@@ -137,6 +139,8 @@ fn every_transition_of_a_reservation_appears_in_some_script() {
         ("STARTED", "USAGE_UNKNOWN"),
         ("USAGE_UNKNOWN", "SETTLED"),
         ("USAGE_UNKNOWN", "SETTLED_WITH_DEBT"),
+        ("SETTLED", "SETTLED_WITH_DEBT"),
+        ("SETTLED_WITH_DEBT", "SETTLED"),
     ];
     let seen: BTreeSet<Transition> = scripts().iter().flat_map(|path| play(path).2).collect();
     for (from, to) in expected {

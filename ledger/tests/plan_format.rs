@@ -101,6 +101,7 @@ fn a_route_and_a_limit_have_documented_defaults() {
     assert_eq!(route.matches, Match { route: vec!["r".into()], ..Match::default() });
     assert_eq!((route.hold_ttl_ms, route.hold_ttl_ms_max), (60_000, 26 * 3_600_000));
     assert_eq!((route.usage_deadline_ms, route.usage_deadline_ms_max), (900_000, 26 * 3_600_000));
+    assert_eq!(route.correction_window_ms, 24 * 3_600_000);
     assert_eq!((route.priority, route.rollout, &route.emergency), (0, Rollout::Enforce, &None));
     assert_eq!(
         (route.debt_max, route.execution_max, route.reservation_max),
@@ -109,6 +110,18 @@ fn a_route_and_a_limit_have_documented_defaults() {
     assert_eq!(plan.limits[0].rule, Rule::Bucket { amount: 7, per_ms: 1000, burst: 7 });
     assert_eq!(plan.limits[0].ladder, None);
     assert_eq!((plan.id_window_ms, plan.expiring_grace_ms), (900_000, 1_000));
+}
+
+#[test]
+fn a_correction_window_has_bounds() {
+    let head = "schema: admissionBudget.v1\nlimits: {}\nroutes:\n";
+    let plan = Plan::parse(&format!("{head}- {{name: r, correction_window: 35d}}\n")).unwrap();
+    assert_eq!(plan.routes[0].correction_window_ms, 35 * 86_400_000);
+    for wrong in ["36d", "0ms", "1.5h"] {
+        let problems =
+            Plan::parse(&format!("{head}- {{name: r, correction_window: {wrong}}}\n")).unwrap_err();
+        assert!(problems[0].to_string().contains("routes[0].correction_window"), "{problems:?}");
+    }
 }
 
 #[test]
@@ -627,6 +640,7 @@ fn patterns_match_names_and_beginnings_of_names() {
         model: model.map(|model| ModelName::new(model).unwrap()),
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 1),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let table = [

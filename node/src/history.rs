@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use holdfast_ledger::event::{Event, Statement};
 use holdfast_ledger::record::LineageKey;
-use holdfast_ledger::{BookSnapshot, Effect};
+use holdfast_ledger::{BookSnapshot, Effect, Receipt};
 use holdfast_proto::events::encode_event;
 use holdfast_proto::v1;
 use prost::Message;
@@ -116,13 +116,7 @@ fn batch(index: u64, first_revision: u64, effects: &[Effect]) -> HistoryBatch {
 
 fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
     match effect {
-        Effect::Ended(receipt) => HistoryRecord {
-            id: HistoryId::Reservation(receipt.id.0.to_be_bytes()),
-            revision: receipt.ended_revision.unwrap_or(receipt.reserved_revision),
-            at_ms: receipt.ended_at_ms.unwrap_or(receipt.reserved_at_ms),
-            tenant: Some(receipt.hold.subject.tenant.to_string()),
-            body: v1::Receipt::from(receipt.as_ref()).encode_to_vec(),
-        },
+        Effect::Ended(receipt) => ended_record(receipt),
         Effect::Event(event) => {
             let body = history_event(event);
             HistoryRecord {
@@ -136,6 +130,21 @@ fn record(effect: &Effect, first_revision: u64) -> HistoryRecord {
         // It does not say which of the entry's commands archived it.
         Effect::Statement(statement) => statement_record(statement, first_revision),
     }
+}
+
+/// A reservation as it ended, or once more as it was corrected.
+fn ended_record(receipt: &Receipt) -> HistoryRecord {
+    let id = receipt.id.0.to_be_bytes();
+    let (id, revision, at_ms) = match receipt.correction() {
+        Some(correction) => (HistoryId::Correction(id), correction.revision, correction.at_ms),
+        None => (
+            HistoryId::Reservation(id),
+            receipt.ended_revision.unwrap_or(receipt.reserved_revision),
+            receipt.ended_at_ms.unwrap_or(receipt.reserved_at_ms),
+        ),
+    };
+    let tenant = Some(receipt.hold.subject.tenant.to_string());
+    HistoryRecord { id, revision, at_ms, tenant, body: v1::Receipt::from(receipt).encode_to_vec() }
 }
 
 fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
@@ -182,7 +191,7 @@ fn history_event(event: &Event) -> v1::HistoryEvent {
 pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
     let unreadable = |error: prost::DecodeError| HistoryError::Failed(error.to_string());
     let what = match record.id {
-        HistoryId::Reservation(_) => {
+        HistoryId::Reservation(_) | HistoryId::Correction(_) => {
             v1::history_entry::What::Ended(v1::Receipt::decode(record.body.as_slice()).map_err(unreadable)?)
         }
         HistoryId::Event(_) | HistoryId::Statement(_) => v1::history_entry::What::Event(

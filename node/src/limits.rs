@@ -111,3 +111,6 @@ pub const EVENTS_PER_MESSAGE_MAX: usize = 256;
 
 const _: () = assert!(EVENTS_PER_MESSAGE_MAX * (4 << 10) < holdfast_proto::limits::MESSAGE_BYTES_MAX);
 const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);
+
+/// Most entries of one page of reservations with unknown usage: a receipt is some hundred bytes.
+pub const UNKNOWN_PAGE_ENTRIES_MAX: usize = 1_000;

@@ -33,11 +33,12 @@ fn reserve(at: usize) -> Command {
         model: Some(parse("large-2")),
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 600).with(Unit::Micros, 90_000),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();
     let id = ReservationId::from_parts(1_800_000_000_000, at as u128);
-    Command::Reserve(Reserve { id, attempt: 1, request, request_digest })
+    Command::Reserve(Reserve { id, attempt: 1, request, request_digest, key: None })
 }
 
 fn settle(at: usize) -> Command {
@@ -45,6 +46,7 @@ fn settle(at: usize) -> Command {
         id: ReservationId::from_parts(1_800_000_000_000, at as u128),
         operation: parse("operation-00001"),
         actual: Amounts::NONE.with(Unit::Tokens, 200).with(Unit::Micros, 30_000),
+        estimated: false,
     })
 }
 
@@ -80,6 +82,7 @@ fn receipt() -> Answer {
         ended_revision: None,
         debt: Amounts::NONE,
         shadow: None,
+        extras: None,
     };
     Answer::Reservation(receipt.into())
 }

@@ -9,7 +9,7 @@ use holdfast_ledger::record::{Lane, LineageKey};
 use crate::answers::foreign_answer;
 use crate::failure::Failure;
 use crate::field::{FieldError, InField, fixed, name, optional_name, required};
-use crate::plans::checked_reason;
+use crate::operators::checked_reason;
 use crate::v1;
 use crate::v1::adjustment_kind::Kind as Wire;
 use crate::words::{Word, word};

@@ -51,12 +51,11 @@ pub fn encode_answer(
         Answer::Tombstone { id } => WireOutcome::Tombstone(v1::Tombstone { id: id.to_string() }),
         Answer::Refused(refusal) => return Err(Failure::from(refusal).at_revision(revision)),
         Answer::Published { .. }
+        | Answer::Frozen { .. }
         | Answer::Unfrozen { .. }
         | Answer::Adjusted(_)
         | Answer::Ticked { .. }
-        | Answer::Rules { .. } => {
-            return Err(foreign_answer(answer, revision));
-        }
+        | Answer::Rules { .. } => return Err(foreign_answer(answer, revision)),
     };
     let digest = digest.map(v1::BookDigest::from);
     Ok(v1::CommandAnswer { revision, digest, outcome: Some(outcome) })
@@ -68,6 +67,15 @@ pub fn encode_published(answer: &Answer, revision: u64) -> Result<v1::PublishRes
         Answer::Published { generation, changed } => {
             Ok(v1::PublishResponse { revision, generation: *generation, changed: *changed })
         }
+        Answer::Refused(refusal) => Err(Failure::from(refusal).at_revision(revision)),
+        _ => Err(foreign_answer(answer, revision)),
+    }
+}
+
+/// The answer to a freeze.
+pub fn encode_frozen(answer: &Answer, revision: u64) -> Result<v1::FreezeResponse, Failure> {
+    match answer {
+        Answer::Frozen { changed } => Ok(v1::FreezeResponse { revision, changed: *changed }),
         Answer::Refused(refusal) => Err(Failure::from(refusal).at_revision(revision)),
         _ => Err(foreign_answer(answer, revision)),
     }

@@ -1,10 +1,10 @@
 //! The commands of the public `Ledger` service.
 
 use holdfast_ledger::Command;
-use holdfast_ledger::command::{Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::command::{Correct, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
 
 use crate::amounts::{amounts_or_none, check_nonzero, none_if_empty};
-use crate::field::{FieldError, InField, name, required};
+use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::v1;
 use crate::v1::batch_command::Command as Wire;
 
@@ -19,19 +19,26 @@ impl TryFrom<&v1::ReserveRequest> for Reserve {
         }
         let request: Request = required("request", wire.request.as_ref())?.try_into().in_field("request")?;
         check_nonzero(&request.amounts).in_field("amounts").in_field("request")?;
+        check_nonzero(&request.minimum).in_field("minimum").in_field("request")?;
         if request.hold_ttl_ms == Some(0) {
             return Err(FieldError::new("request.hold_ttl_ms", "must not be 0; leave it out"));
         }
         let request_digest = request.digest();
-        Ok(Reserve { id, attempt: wire.attempt, request, request_digest })
+        let key = optional_name("idempotency_key", wire.idempotency_key.as_deref())?;
+        Ok(Reserve { id, attempt: wire.attempt, request, request_digest, key })
     }
 }
 
 impl From<&Reserve> for v1::ReserveRequest {
     fn from(command: &Reserve) -> Self {
         // The digest is not sent: the member that takes the call computes it.
-        let Reserve { id, attempt, request, request_digest: _ } = command;
-        v1::ReserveRequest { id: id.to_string(), attempt: *attempt, request: Some(request.into()) }
+        let Reserve { id, attempt, request, request_digest: _, key } = command;
+        v1::ReserveRequest {
+            id: id.to_string(),
+            attempt: *attempt,
+            request: Some(request.into()),
+            idempotency_key: key.as_ref().map(|key| key.as_str().to_owned()),
+        }
     }
 }
 
@@ -57,13 +64,37 @@ impl TryFrom<&v1::SettleRequest> for Settle {
             id: name("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
             actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            estimated: wire.estimated,
         })
     }
 }
 
 impl From<&Settle> for v1::SettleRequest {
-    fn from(Settle { id, operation, actual }: &Settle) -> Self {
+    fn from(Settle { id, operation, actual, estimated }: &Settle) -> Self {
         v1::SettleRequest {
+            id: id.to_string(),
+            operation: operation.as_str().to_owned(),
+            actual: none_if_empty(*actual),
+            estimated: *estimated,
+        }
+    }
+}
+
+impl TryFrom<&v1::CorrectRequest> for Correct {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::CorrectRequest) -> Result<Self, FieldError> {
+        Ok(Correct {
+            id: name("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+        })
+    }
+}
+
+impl From<&Correct> for v1::CorrectRequest {
+    fn from(Correct { id, operation, actual }: &Correct) -> Self {
+        v1::CorrectRequest {
             id: id.to_string(),
             operation: operation.as_str().to_owned(),
             actual: none_if_empty(*actual),
@@ -125,6 +156,7 @@ impl TryFrom<&Wire> for Command {
             Wire::Reserve(wire) => Command::Reserve(wire.try_into().in_field("reserve")?),
             Wire::Start(wire) => Command::Start(wire.try_into().in_field("start")?),
             Wire::Settle(wire) => Command::Settle(wire.try_into().in_field("settle")?),
+            Wire::Correct(wire) => Command::Correct(wire.try_into().in_field("correct")?),
             Wire::Renew(wire) => Command::Renew(wire.try_into().in_field("renew")?),
             Wire::Release(wire) => Command::Release(wire.try_into().in_field("release")?),
             Wire::ReportUnknown(wire) => Command::ReportUnknown(wire.try_into().in_field("report_unknown")?),
@@ -138,6 +170,7 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         Command::Reserve(command) => Wire::Reserve(command.into()),
         Command::Start(command) => Wire::Start(command.into()),
         Command::Settle(command) => Wire::Settle(command.into()),
+        Command::Correct(command) => Wire::Correct(command.into()),
         Command::Renew(command) => Wire::Renew(command.into()),
         Command::Release(command) => Wire::Release(command.into()),
         Command::ReportUnknown(command) => Wire::ReportUnknown(command.into()),
@@ -145,6 +178,8 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         | Command::UnreadablePlan(_)
         | Command::RollBack(_)
         | Command::SetTenant(_)
+        | Command::ResolveUnknown(_)
+        | Command::Freeze(_)
         | Command::Unfreeze(_)
         | Command::Adjust(_)
         | Command::Tick

@@ -2,6 +2,7 @@
 
 use holdfast_ledger::adjust::{Adjust, Adjustment, AdjustmentReceipt};
 use holdfast_ledger::event::{Event, EventKind};
+use holdfast_ledger::ids::{ActorName, RouteName, TenantId, UserId};
 use holdfast_ledger::record::{Lane, LineageKey};
 
 use crate::v1;
@@ -14,7 +15,7 @@ pub fn encode_event(event: &Event) -> v1::Event {
 }
 
 /// The tenant that an event is about, if it is about one.
-pub fn tenant_of(kind: &EventKind) -> Option<&holdfast_ledger::ids::TenantId> {
+pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
     match kind {
         EventKind::Crossed { lineage, .. }
         | EventKind::Indebted { lineage, .. }
@@ -23,6 +24,8 @@ pub fn tenant_of(kind: &EventKind) -> Option<&holdfast_ledger::ids::TenantId> {
         EventKind::Adjusted(receipt) => receipt.command.lineage.tenant.as_ref(),
         EventKind::Breached { tenant, .. }
         | EventKind::Unfrozen { tenant, .. }
+        | EventKind::Frozen { tenant, .. }
+        | EventKind::UnknownResolved { tenant, .. }
         | EventKind::TenantSet { tenant, .. } => Some(tenant),
         EventKind::PlanPublished { .. } | EventKind::RolledBack { .. } => None,
     }
@@ -81,13 +84,16 @@ fn described(kind: &EventKind) -> v1::Event {
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => v1::Event {
             kind: "UNFROZEN".into(),
-            tenant: Some(tenant.to_string()),
-            user: user.as_ref().map(ToString::to_string),
-            route: Some(route.to_string()),
-            actor: Some(actor.to_string()),
-            reason: Some(reason.clone()),
-            text: format!("{route}, by {actor}: {reason}"),
-            ..Default::default()
+            ..operators_word(tenant, user.as_ref(), route, actor, reason)
+        },
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            v1::Event { kind: "FROZEN".into(), ..operators_word(tenant, user.as_ref(), route, actor, reason) }
+        }
+        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => v1::Event {
+            kind: "UNKNOWN_RESOLVED".into(),
+            reservation: Some(reservation.to_string()),
+            text: format!("{reservation} on {route}, by {actor}: {reason}"),
+            ..operators_word(tenant, user.as_ref(), route, actor, reason)
         },
         EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, forced, actor } => v1::Event {
@@ -118,6 +124,25 @@ fn described(kind: &EventKind) -> v1::Event {
             text: format!("generation {generation}, by {actor}"),
             ..Default::default()
         },
+    }
+}
+
+/// What an operator did to a subject on a route.
+fn operators_word(
+    tenant: &TenantId,
+    user: Option<&UserId>,
+    route: &RouteName,
+    actor: &ActorName,
+    reason: &str,
+) -> v1::Event {
+    v1::Event {
+        tenant: Some(tenant.to_string()),
+        user: user.map(ToString::to_string),
+        route: Some(route.to_string()),
+        actor: Some(actor.to_string()),
+        reason: Some(reason.to_owned()),
+        text: format!("{route}, by {actor}: {reason}"),
+        ..Default::default()
     }
 }
 

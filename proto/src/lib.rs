@@ -17,6 +17,7 @@ pub mod failure;
 pub mod field;
 pub mod limits;
 pub mod log;
+pub mod operators;
 pub mod plans;
 pub mod queries;
 pub mod reasons;

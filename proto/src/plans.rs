@@ -1,14 +1,13 @@
-//! Publishing: plans, tenant records, and lifting a freeze.
+//! Publishing: plans and tenant records.
 
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant, Unfreeze};
+use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant};
 use holdfast_ledger::limits::PLAN_BYTES_MAX;
 use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Plan, PlanError};
 
-use crate::field::{FieldError, name, optional_name};
-use crate::limits::REASON_BYTES_MAX;
+use crate::field::{FieldError, name};
 use crate::tenants::optional_record;
 use crate::v1;
 use crate::words::Word;
@@ -122,44 +121,6 @@ impl From<&SetTenant> for v1::SetTenantRequest {
             record: record.as_deref().map(v1::TenantRecord::from),
             expected_generation: *expected_generation,
             actor: actor.as_str().to_owned(),
-        }
-    }
-}
-
-/// The reason that an operator's command has to give.
-pub(crate) fn checked_reason(reason: &str) -> Result<String, FieldError> {
-    match reason.len() {
-        0 => Err(FieldError::missing("reason")),
-        length if length > REASON_BYTES_MAX => {
-            let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
-            Err(FieldError::new("reason", problem))
-        }
-        _ => Ok(reason.to_owned()),
-    }
-}
-
-impl TryFrom<&v1::UnfreezeRequest> for Unfreeze {
-    type Error = FieldError;
-
-    fn try_from(wire: &v1::UnfreezeRequest) -> Result<Self, FieldError> {
-        Ok(Unfreeze {
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
-            actor: name("actor", &wire.actor)?,
-            reason: checked_reason(&wire.reason)?,
-        })
-    }
-}
-
-impl From<&Unfreeze> for v1::UnfreezeRequest {
-    fn from(Unfreeze { tenant, user, route, actor, reason }: &Unfreeze) -> Self {
-        v1::UnfreezeRequest {
-            tenant: tenant.as_str().to_owned(),
-            user: user.as_ref().map(|user| user.as_str().to_owned()),
-            route: route.as_str().to_owned(),
-            actor: actor.as_str().to_owned(),
-            reason: reason.clone(),
         }
     }
 }

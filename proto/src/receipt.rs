@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_ledger::answer::{Hold, LegReceipt, Receipt, Rejection};
+use holdfast_ledger::answer::{Correction, Estimate, Extras, Hold, LegReceipt, Receipt, Rejection};
 use holdfast_ledger::record::Subject;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
@@ -36,6 +36,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_revision,
             debt,
             shadow,
+            extras,
         } = receipt;
         let Hold { subject, legs, .. } = hold.as_ref();
         let Subject { tenant, user, route } = subject.as_ref();
@@ -61,6 +62,7 @@ impl From<&Receipt> for v1::Receipt {
             ended_revision: *ended_revision,
             debt: none_if_empty(*debt),
             shadow: shadow.as_deref().map(v1::ShadowDecision::from),
+            extras: extras.as_deref().map(v1::ReceiptExtras::from),
         }
     }
 }
@@ -101,6 +103,67 @@ impl TryFrom<v1::Receipt> for Receipt {
             ended_revision: wire.ended_revision,
             debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
             shadow: shadow_or_none(wire.shadow.as_ref())?,
+            extras: optional_extras(wire.extras.as_ref())?,
+        })
+    }
+}
+
+impl From<&Extras> for v1::ReceiptExtras {
+    fn from(Extras { asked, key, estimate, resolved_by }: &Extras) -> Self {
+        v1::ReceiptExtras {
+            asked: none_if_empty(*asked),
+            idempotency_key: key.as_ref().map(|key| text(key.as_str())),
+            resolved_by: resolved_by.as_ref().map(|actor| text(actor.as_str())),
+            estimated: estimate.is_some(),
+            correction: estimate.and_then(|estimate| estimate.correction).map(v1::Correction::from),
+        }
+    }
+}
+
+/// The extras of a receipt or of a stored reservation.
+pub(crate) fn optional_extras(wire: Option<&v1::ReceiptExtras>) -> Result<Option<Arc<Extras>>, FieldError> {
+    wire.map(|wire| Extras::try_from(wire).map(Arc::new)).transpose().in_field("extras")
+}
+
+impl TryFrom<&v1::ReceiptExtras> for Extras {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::ReceiptExtras) -> Result<Self, FieldError> {
+        Ok(Extras {
+            asked: amounts_or_none(wire.asked.as_ref()).in_field("asked")?,
+            key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
+            estimate: read_estimate(wire)?,
+            resolved_by: optional_name("resolved_by", wire.resolved_by.as_deref())?,
+        })
+    }
+}
+
+fn read_estimate(wire: &v1::ReceiptExtras) -> Result<Option<Estimate>, FieldError> {
+    match (&wire.correction, wire.estimated) {
+        (Some(_), false) => Err(FieldError::new("correction", "is of a settlement that was not estimated")),
+        (None, false) => Ok(None),
+        (correction, true) => {
+            let correction = correction.as_ref().map(Correction::try_from).transpose();
+            Ok(Some(Estimate { correction: correction.in_field("correction")? }))
+        }
+    }
+}
+
+impl From<Correction> for v1::Correction {
+    fn from(Correction { at_ms, revision, actual, debt }: Correction) -> Self {
+        v1::Correction { at_ms, revision, actual: none_if_empty(actual), debt: none_if_empty(debt) }
+    }
+}
+
+impl TryFrom<&v1::Correction> for Correction {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::Correction) -> Result<Self, FieldError> {
+        Ok(Correction {
+            at_ms: wire.at_ms,
+            revision: wire.revision,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            debt: amounts_or_none(wire.debt.as_ref()).in_field("debt")?,
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::v1;
 
 impl From<&Request> for v1::Request {
     fn from(request: &Request) -> Self {
-        let Request { tenant, user, route, model, region, amounts, hold_ttl_ms } = request;
+        let Request { tenant, user, route, model, region, amounts, minimum, hold_ttl_ms } = request;
         v1::Request {
             tenant: tenant.as_str().to_owned(),
             user: user.as_ref().map(|user| user.as_str().to_owned()),
@@ -17,6 +17,7 @@ impl From<&Request> for v1::Request {
             region: region.as_ref().map(|region| region.as_str().to_owned()),
             amounts: none_if_empty(*amounts),
             hold_ttl_ms: *hold_ttl_ms,
+            minimum: none_if_empty(*minimum),
         }
     }
 }
@@ -32,6 +33,7 @@ impl TryFrom<&v1::Request> for Request {
             model: optional_name("model", wire.model.as_deref())?,
             region: optional_name("region", wire.region.as_deref())?,
             amounts: amounts_or_none(wire.amounts.as_ref()).in_field("amounts")?,
+            minimum: amounts_or_none(wire.minimum.as_ref()).in_field("minimum")?,
             hold_ttl_ms: wire.hold_ttl_ms,
         })
     }

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
-    Start, Unfreeze,
+    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
@@ -41,16 +41,39 @@ fn request() -> Request {
         model: Some("large".parse().unwrap()),
         region: Some("eu".parse().unwrap()),
         amounts: Amounts::NONE.with(Unit::Requests, 1).with(Unit::Tokens, 600).with(Unit::Micros, 0),
+        minimum: Amounts::NONE,
         hold_ttl_ms: Some(30_000),
     }
 }
 
 #[test]
 fn reserve() {
-    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32] };
+    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32], key: None };
     check(
         Command::Reserve(reserve),
         "08011a6c0a6a0a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab",
+    );
+}
+
+/// Fields that most commands do not have: the bytes of those without them stay as they are.
+#[test]
+fn reserve_up_to() {
+    let minimum = Amounts::NONE.with(Unit::Tokens, 200);
+    let request = Request { minimum, ..request() };
+    let reserve = Reserve { id: ID, attempt: 2, request, request_digest: [0xab; 32], key: None };
+    check(
+        Command::Reserve(reserve),
+        "08011a750a730a100123456789abcdef001122334455667710021a3b0a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea0142070a05080210c8012220abababababababababababababababababababababababababababababababab",
+    );
+}
+
+#[test]
+fn reserve_with_a_key() {
+    let key = Some("order-7".parse().unwrap());
+    let reserve = Reserve { id: ID, attempt: 2, request: request(), request_digest: [0xab; 32], key };
+    check(
+        Command::Reserve(reserve),
+        "08011a750a730a100123456789abcdef001122334455667710021a320a0461636d65120275311a046368617422056c617267652a02657532110a04080110010a05080210d8040a02080438b0ea012220abababababababababababababababababababababababababababababababab2a076f726465722d37",
     );
 }
 
@@ -66,8 +89,21 @@ fn start() {
 fn settle() {
     let actual = Amounts::NONE.with(Unit::Tokens, 200);
     check(
-        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual }),
+        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual, estimated: false }),
         "08011a231a210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
+    );
+    check(
+        Command::Settle(Settle { id: ID, operation: "op-1".parse().unwrap(), actual, estimated: true }),
+        "08011a251a230a100123456789abcdef001122334455667712046f702d311a070a05080210c8012001",
+    );
+}
+
+#[test]
+fn correct() {
+    let actual = Amounts::NONE.with(Unit::Tokens, 200);
+    check(
+        Command::Correct(Correct { id: ID, operation: "op-1".parse().unwrap(), actual }),
+        "08011a236a210a100123456789abcdef001122334455667712046f702d311a070a05080210c801",
     );
 }
 
@@ -126,6 +162,35 @@ fn unfreeze() {
     check(
         Command::Unfreeze(command),
         "08011a244a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn freeze() {
+    let command = Freeze {
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "looked into".into(),
+    };
+    check(
+        Command::Freeze(command),
+        "08011a247a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+    );
+}
+
+#[test]
+fn resolve_unknown() {
+    let command = ResolveUnknown {
+        id: ID,
+        actual: Amounts::NONE.with(Unit::Tokens, 200),
+        actor: "ops".parse().unwrap(),
+        reason: "looked into".into(),
+    };
+    check(
+        Command::ResolveUnknown(command),
+        "08011a2f722d0a100123456789abcdef001122334455667712070a05080210c8011a036f7073220b6c6f6f6b656420696e746f",
     );
 }
 

@@ -6,13 +6,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
-use holdfast_ledger::answer::{State, Tier};
+use holdfast_ledger::answer::{Correction, Estimate, Extras, State, Tier};
 use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
-    LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, FreezeCause, Header, Lane, Leg, LimitKind,
+    Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::ShadowCounts;
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
@@ -230,10 +230,55 @@ fn reservation() {
             actual: Amounts::NONE.with(Unit::Tokens, 700),
             debt: Amounts::NONE.with(Unit::Tokens, 100),
         })),
+        extras: None,
     };
     check(
         Record::Reservation(3, row),
         "3a9401080312100123456789abcdef00112233445566771a20abababababababababababababababababababababababababababababababab220461636d652a02753132046368617438014002480852070a05080210d8045a070801100218d8045a05080318d80460026803700478058201046f702d318801069001079a011708081009180a22070a05080210bc052a060a0408021064",
+    );
+}
+
+#[test]
+fn reservation_with_extras() {
+    let row = ReservationRow {
+        id: ID,
+        request_digest: [0xab; 32],
+        subject: Arc::new(Subject {
+            tenant: "acme".parse().unwrap(),
+            user: None,
+            route: "chat".parse().unwrap(),
+        }),
+        generation: 1,
+        tier: Tier::Normal,
+        state: State::Reserved,
+        reserved: Amounts::NONE.with(Unit::Tokens, 50),
+        legs: [Leg { lineage: 1, account: 2, amount: 50 }].into(),
+        reserved_at_ms: 2,
+        reserved_revision: 3,
+        expires_at_ms: 4,
+        grace_ms: 5,
+        operation: None,
+        started_at_ms: 0,
+        unknown_at_ms: 0,
+        shadow: None,
+        ended: None,
+        extras: Some(Arc::new(Extras {
+            asked: Amounts::NONE.with(Unit::Tokens, 90),
+            key: Some("order-7".parse().unwrap()),
+            resolved_by: Some("ops".parse().unwrap()),
+            estimate: Some(Estimate {
+                correction: Some(Correction {
+                    at_ms: 11,
+                    revision: 12,
+                    actual: Amounts::NONE.with(Unit::Tokens, 40),
+                    debt: Amounts::NONE.with(Unit::Tokens, 1),
+                }),
+            }),
+        })),
+    };
+    check(
+        Record::Reservation(3, row),
+        "3a9101080312100123456789abcdef00112233445566771a20abababababababababababababababababababababababababababababababab220461636d6532046368617438014001480152060a04080210325a060801100218326002680370047805a2012e0a060a040802105a12076f726465722d3718012214080b100c1a060a040802102822060a04080210012a036f7073",
     );
 }
 
@@ -249,15 +294,22 @@ fn freeze() {
         tenant: "acme".parse().unwrap(),
         user: Some("u1".parse().unwrap()),
         route: "chat".parse().unwrap(),
-        limit: "tokens".parse().unwrap(),
-        level: Level::User,
-        unit: Unit::Tokens,
         at_ms: 1,
-        reservation: ID,
+        cause: FreezeCause::Breach {
+            reservation: ID,
+            limit: "tokens".parse().unwrap(),
+            level: Level::User,
+            unit: Unit::Tokens,
+        },
     };
     check(
-        Record::Freeze(freeze),
+        Record::Freeze(freeze.clone()),
         "4a300a0461636d65120275311a04636861742206746f6b656e7328033002380142100123456789abcdef0011223344556677",
+    );
+    let cause = FreezeCause::Operator { actor: "ops".parse().unwrap(), reason: "why".into() };
+    check(
+        Record::Freeze(Freeze { cause, ..freeze }),
+        "4a1c0a0461636d65120275311a046368617438014a036f70735203776879",
     );
 }
 
@@ -390,4 +442,24 @@ fn events() {
         actor: "ops".parse().unwrap(),
     };
     check(event(set), "52150801100218035a0d0805120461636d651a036f7073");
+    let resolved = EventKind::UnknownResolved {
+        reservation: ID,
+        tenant: "acme".parse().unwrap(),
+        user: Some("u1".parse().unwrap()),
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    check(
+        event(resolved),
+        "52340801100218036a2c0a100123456789abcdef0011223344556677120461636d651a0275312204636861742a036f70733203776879",
+    );
+    let frozen = EventKind::Frozen {
+        tenant: "acme".parse().unwrap(),
+        user: None,
+        route: "chat".parse().unwrap(),
+        actor: "ops".parse().unwrap(),
+        reason: "why".into(),
+    };
+    check(event(frozen), "521e08011002180372160a0461636d651a046368617422036f70732a03776879");
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use holdfast_ledger::answer::Answer;
-use holdfast_ledger::command::{PublishPlan, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, ResolveUnknown, SetTenant, Unfreeze};
 use holdfast_ledger::query::QuotaLine;
 use holdfast_ledger::{Adjust, Command};
 use holdfast_proto::answers::{
@@ -49,6 +49,12 @@ fn operators_commands() {
         let unfreeze = random.unfreeze();
         let wire = travel(&v1::UnfreezeRequest::from(&unfreeze));
         assert_eq!(Unfreeze::try_from(&wire), Ok(unfreeze), "seed {seed}");
+        let freeze = random.freeze();
+        let wire = travel(&v1::FreezeRequest::from(&freeze));
+        assert_eq!(Freeze::try_from(&wire), Ok(freeze), "seed {seed}");
+        let resolve = random.resolve_unknown();
+        let wire = travel(&v1::ResolveUnknownRequest::from(&resolve));
+        assert_eq!(ResolveUnknown::try_from(&wire), Ok(resolve), "seed {seed}");
         let adjust = random.adjust();
         let wire = travel(&v1::AdjustRequest::from(&adjust));
         assert_eq!(Adjust::try_from(&wire), Ok(adjust), "seed {seed}");
@@ -131,6 +137,7 @@ fn refusals_as_a_status() {
 fn every_reason_travels_both_ways() {
     let facts = Facts {
         revision: Some(9),
+        unlogged_at_ms: Some(10),
         leader: Some(LeaderHint { node_id: 2, address: "127.0.0.1:7002".into() }),
         violations: vec![FieldError::new("id", "is not a ULID")],
         metadata: [("floor_ms".to_owned(), "17".to_owned())].into(),

@@ -54,6 +54,10 @@ pub struct Load {
     pub route: RouteName,
     /// Callers in all.
     pub callers: u32,
+    /// Callers besides them who ask for more than there ever is.
+    pub storm: u32,
+    /// Whom they ask for: nobody else's requests are of that tenant.
+    pub storm_tenant: TenantId,
     /// What begins before does not count.
     pub count_from: Instant,
     /// What ends after does not count, and nothing begins any more.
@@ -75,10 +79,21 @@ pub async fn run(load: &Load, clients: &[Client]) -> Outcome<Tally> {
         };
         callers.spawn(caller.drive());
     }
+    let refusals: Arc<Mutex<Tally>> = Arc::default();
+    for number in 0..load.storm as usize {
+        let caller = Caller {
+            load: load.clone(),
+            client: clients[number % clients.len()].clone(),
+            tally: Arc::clone(&refusals),
+            operation: operation(number)?,
+        };
+        callers.spawn(caller.storm());
+    }
     while let Some(ended) = callers.join_next().await {
         ended.map_err(|e| Failure::failed(format!("a caller stopped: {e}")))?;
     }
-    let mut total = Tally::default();
+    let mut total = Tally { refused: lock(&refusals).refused, ..Tally::default() };
+    total.errors.clone_from(&lock(&refusals).errors);
     for tally in &tallies {
         total.merge(&lock(tally));
     }
@@ -105,16 +120,39 @@ impl Caller {
         }
     }
 
+    /// Nothing but requests that are refused, one after the other, as fast as they are answered.
+    async fn storm(self) {
+        while Instant::now() < self.load.until {
+            let begun = Instant::now();
+            let reserve = self.reserve(self.load.storm_tenant.clone(), u64::MAX);
+            let answer = self.client.submit(Command::Reserve(reserve)).await;
+            let refused = matches!(answer, Err(CallError::Rejected(_)));
+            if self.counts(begun) {
+                let mut tally = lock(&self.tally);
+                match &answer {
+                    Err(CallError::Rejected(_)) => tally.refused += 1,
+                    Err(error) => tally.failed(kind(error)),
+                    Ok(_) => tally.failed("admitted"),
+                }
+            }
+            if !refused {
+                tokio::time::sleep(ERROR_PAUSE).await;
+            }
+        }
+    }
+
     async fn round(&self) -> Result<(), ()> {
         let begun = Instant::now();
-        let id = ReservationId::from_parts(at_ms(), rand::random());
-        self.submit(Command::Reserve(self.reserve(id))).await?;
+        let tenants = &self.load.tenants;
+        let reserve = self.reserve(tenants[rand::random_range(0..tenants.len())].clone(), HELD);
+        let id = reserve.id;
+        self.submit(Command::Reserve(reserve)).await?;
         match self.load.mix {
             Mix::ReserveRelease => self.submit(Command::Release(Release { id })).await?,
             Mix::Pairs | Mix::Hot | Mix::ReserveStartSettle => {
                 self.submit(Command::Start(Start { id, operation: self.operation.clone() })).await?;
                 let actual = Amounts::NONE.with(Unit::Tokens, ACTUAL);
-                let settle = Settle { id, operation: self.operation.clone(), actual };
+                let settle = Settle { id, operation: self.operation.clone(), actual, estimated: false };
                 self.submit(Command::Settle(settle)).await?;
             }
         }
@@ -124,19 +162,20 @@ impl Caller {
         Ok(())
     }
 
-    fn reserve(&self, id: ReservationId) -> Reserve {
-        let tenants = &self.load.tenants;
+    fn reserve(&self, tenant: TenantId, tokens: u64) -> Reserve {
+        let id = ReservationId::from_parts(at_ms(), rand::random());
         let request = Request {
-            tenant: tenants[rand::random_range(0..tenants.len())].clone(),
+            tenant,
             user: None,
             route: self.load.route.clone(),
             model: None,
             region: None,
-            amounts: Amounts::NONE.with(Unit::Tokens, HELD),
+            amounts: Amounts::NONE.with(Unit::Tokens, tokens),
+            minimum: Amounts::NONE,
             hold_ttl_ms: None,
         };
         // The client counts the attempts, and the member that takes the call computes the digest.
-        Reserve { id, attempt: 1, request, request_digest: [0; 32] }
+        Reserve { id, attempt: 1, request, request_digest: [0; 32], key: None }
     }
 
     async fn submit(&self, command: Command) -> Result<(), ()> {

@@ -38,6 +38,8 @@ pub struct Plan {
     pub accounts: u32,
     /// Callers at the same time.
     pub clients: u32,
+    /// Callers besides them who are only refused.
+    pub storm: u32,
     /// Clients of the library, each with its own stream.
     pub gateways: u32,
     /// Most commands in one message of a stream.
@@ -64,6 +66,8 @@ pub async fn measure(plan: &Plan) -> Outcome<Report> {
         tenants: tenants(&plan.tenant_prefix, accounts)?,
         route: plan.route.clone(),
         callers: plan.clients,
+        storm: plan.storm,
+        storm_tenant: tenant(&plan.tenant_prefix, "storm")?,
         count_from,
         until: count_from + seconds,
     };
@@ -86,6 +90,7 @@ pub async fn measure(plan: &Plan) -> Outcome<Report> {
         mix: plan.mix.name(),
         accounts,
         clients: plan.clients,
+        storm: plan.storm,
         gateways: plan.gateways,
         batch: plan.batch,
         seconds: seconds.as_secs_f64(),
@@ -105,10 +110,14 @@ async fn connect(plan: &Plan) -> Outcome<Vec<Client>> {
 
 fn tenants(prefix: &str, accounts: u32) -> Outcome<Arc<[TenantId]>> {
     (0..accounts)
-        .map(|number| format!("{prefix}{number}").parse::<TenantId>())
-        .collect::<Result<Vec<_>, _>>()
+        .map(|number| tenant(prefix, &number.to_string()))
+        .collect::<Outcome<Vec<_>>>()
         .map(Arc::from)
-        .map_err(|e| Failure::usage(format!("--tenant-prefix {prefix:?} {e}")))
+}
+
+fn tenant(prefix: &str, name: &str) -> Outcome<TenantId> {
+    let tenant = format!("{prefix}{name}").parse::<TenantId>();
+    tenant.map_err(|e| Failure::usage(format!("--tenant-prefix {prefix:?} {e}")))
 }
 
 /// Returns when the measured time is up. The bar hides itself where standard error is no terminal.

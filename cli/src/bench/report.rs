@@ -16,6 +16,8 @@ pub struct Report {
     pub accounts: u32,
     /// Callers at the same time.
     pub clients: u32,
+    /// Callers besides them who were only refused.
+    pub storm: u32,
     /// Clients of the library, each with its own stream.
     pub gateways: u32,
     /// Most commands in one message of a stream.
@@ -39,6 +41,8 @@ impl Report {
             "mix": self.mix,
             "accounts": self.accounts,
             "clients": self.clients,
+            "storm": self.storm,
+            "refused_per_s": self.per_second(self.tally.refused).round(),
             "gateways": self.gateways,
             "batch": self.batch,
             "seconds": rounded(self.seconds),
@@ -67,6 +71,10 @@ impl Report {
         let mut rows = Rows::new(["measure", "value"]);
         rows.add(["operations/s".into(), grouped(self.per_second(self.tally.operations) as u64)]);
         rows.add(["pairs/s".into(), grouped(self.per_second(self.tally.rounds) as u64)]);
+        if self.storm > 0 {
+            let refused = grouped(self.per_second(self.tally.refused) as u64);
+            rows.add([format!("refused/s, to {} more callers", grouped(self.storm.into())), refused]);
+        }
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
             rows.add([format!("latency {name}"), format!("{:.2} ms", self.tally.latency_ms(quantile))]);
         }

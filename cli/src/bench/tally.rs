@@ -15,6 +15,8 @@ pub struct Tally {
     pub operations: u64,
     /// Whole rounds of the mix.
     pub rounds: u64,
+    /// Requests of a storm that were refused, as they should be.
+    pub refused: u64,
     /// What went wrong, by kind.
     pub errors: BTreeMap<&'static str, u64>,
     /// Microseconds from call to answer, for each command.
@@ -23,7 +25,7 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        Tally { operations: 0, rounds: 0, errors: BTreeMap::new(), latency_us: new_histogram() }
+        Tally { operations: 0, rounds: 0, refused: 0, errors: BTreeMap::new(), latency_us: new_histogram() }
     }
 }
 
@@ -43,6 +45,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         self.operations += other.operations;
         self.rounds += other.rounds;
+        self.refused += other.refused;
         for (kind, count) in &other.errors {
             *self.errors.entry(kind).or_default() += count;
         }

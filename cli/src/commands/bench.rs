@@ -34,6 +34,9 @@ pub struct Args {
     /// Callers at the same time, over all gateways, each with one command under way
     #[arg(long, default_value_t = 2_048, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     clients: u32,
+    /// As many callers besides, of a tenant of their own, who ask for more than there ever is and are refused
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    storm: u32,
     /// Clients of the library: the callers of one share its stream and are batched together
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     gateways: u32,
@@ -61,6 +64,7 @@ pub async fn run(settings: &Settings, args: Args) -> Outcome {
         mix: args.mix,
         accounts: args.accounts,
         clients: args.clients,
+        storm: args.storm,
         gateways: args.gateways,
         batch: args.batch.into(),
         seconds: args.seconds,

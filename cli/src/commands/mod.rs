@@ -4,6 +4,7 @@ pub mod adjust;
 pub mod audit;
 pub mod bench;
 pub mod completion;
+pub mod correct;
 pub mod dev;
 pub mod events;
 pub mod get;
@@ -14,12 +15,14 @@ pub mod quota;
 pub mod release;
 mod reservation;
 pub mod reserve;
+pub mod route;
 pub mod serve;
 pub mod settle;
 pub mod start;
 pub mod statements;
 pub mod status;
 pub mod tenant;
+pub mod unknown;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -38,8 +41,11 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Reserve(args) => wait(reserve::run(settings, args)),
         Command::Start(args) => wait(start::run(settings, args)),
         Command::Settle(args) => wait(settle::run(settings, args)),
+        Command::Correct(args) => wait(correct::run(settings, args)),
         Command::Release(args) => wait(release::run(settings, args)),
         Command::Get(args) => wait(get::run(settings, args)),
+        Command::Unknown(command) => wait(unknown::run(settings, command)),
+        Command::Route(command) => wait(route::run(settings, command)),
         Command::Quota(args) => wait(quota::run(settings, args)),
         Command::Adjust(args) => wait(adjust::run(settings, args)),
         Command::Events(args) => wait(events::run(settings, args)),

@@ -31,9 +31,15 @@ pub struct Args {
     /// How much of a unit, for example tokens=1200; may be repeated. requests and slots are 1 unless given
     #[arg(long = "amount", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
     amounts: Vec<UnitAmount>,
+    /// The least of a unit that will do, for example tokens=200: then as much is granted as there is. May be repeated
+    #[arg(long = "min", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
+    minimum: Vec<UnitAmount>,
     /// How long it is held before it is started [default: the route's]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration_ms)]
     hold_ttl: Option<u64>,
+    /// The tenant's own name for it: the same request with the same key gives the first one's receipt
+    #[arg(long)]
+    key: Option<String>,
     /// The reservation's id, a ULID; give the same again to ask for the same receipt [default: a new one]
     #[arg(long)]
     id: Option<ReservationId>,
@@ -59,6 +65,9 @@ fn request(id: ReservationId, args: Args) -> Outcome<Request> {
     for (unit, amount) in parse::amounts(&args.amounts).map_err(Failure::usage)?.iter() {
         request = request.amount(unit, amount);
     }
+    for (unit, amount) in parse::amounts(&args.minimum).map_err(Failure::usage)?.iter() {
+        request = request.at_least(unit, amount);
+    }
     if let Some(user) = args.user {
         request = request.user(user);
     }
@@ -67,6 +76,9 @@ fn request(id: ReservationId, args: Args) -> Outcome<Request> {
     }
     if let Some(region) = args.region {
         request = request.region(region);
+    }
+    if let Some(key) = args.key {
+        request = request.idempotency_key(key);
     }
     if let Some(ms) = args.hold_ttl {
         request = request.hold_ttl(Duration::from_millis(ms));

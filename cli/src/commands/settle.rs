@@ -20,12 +20,15 @@ pub struct Args {
     /// How much of a unit it used, for example tokens=800; may be repeated
     #[arg(long = "actual", value_name = "UNIT=AMOUNT", value_parser = parse::unit_amount)]
     actual: Vec<UnitAmount>,
+    /// Its usage was not reported: what is not given counts as held, and `holdfast correct` may put it right once
+    #[arg(long)]
+    estimated: bool,
 }
 
 /// Settles and shows the receipt.
 pub async fn run(settings: &Settings, args: Args) -> Outcome {
-    let Args { id, operation, actual } = args;
+    let Args { id, operation, actual, estimated } = args;
     let actual = parse::amounts(&actual).map_err(Failure::usage)?;
-    reservation::submit(settings, &format!("settle {id}"), Command::Settle(Settle { id, operation, actual }))
-        .await
+    let settle = Settle { id, operation, actual, estimated };
+    reservation::submit(settings, &format!("settle {id}"), Command::Settle(settle)).await
 }

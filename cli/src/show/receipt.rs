@@ -22,6 +22,13 @@ pub fn receipt_document(revision: u64, receipt: &v1::Receipt) -> Value {
     text("reserved", amounts_document(receipt.reserved.as_ref()));
     text("actual", receipt.actual.as_ref().map_or(Value::Null, |actual| amounts_document(Some(actual))));
     text("debt", amounts_document(receipt.debt.as_ref()));
+    let extras = receipt.extras.clone().unwrap_or_default();
+    // Of the units of which less was granted than asked.
+    text("asked", amounts_document(extras.asked.as_ref()));
+    text("idempotency_key", extras.idempotency_key.into());
+    text("estimated", extras.estimated.into());
+    text("resolved_by", extras.resolved_by.clone().into());
+    text("correction", extras.correction.as_ref().map_or(Value::Null, correction_document));
     text("lane", lane(receipt.shadow.is_some()).into());
     text("shadow", receipt.shadow.as_ref().map_or(Value::Null, shadow_document));
     text("legs", receipt.legs.iter().map(leg_document).collect());
@@ -81,6 +88,15 @@ fn amounts_document(amounts: Option<&v1::Amounts>) -> Value {
     object.into()
 }
 
+fn correction_document(correction: &v1::Correction) -> Value {
+    let mut object = Map::new();
+    put_u64(&mut object, "at_ms", correction.at_ms);
+    put_u64(&mut object, "revision", correction.revision);
+    object.insert("actual".into(), amounts_document(correction.actual.as_ref()));
+    object.insert("debt".into(), amounts_document(correction.debt.as_ref()));
+    object.into()
+}
+
 fn leg_document(leg: &v1::Leg) -> Value {
     let mut object = Map::new();
     object.insert("limit".into(), leg.limit.clone().into());
@@ -108,6 +124,13 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
     row("route", receipt.route.clone());
     row("generation", receipt.generation.to_string());
     row("reserved", amounts_text(receipt.reserved.as_ref()));
+    let extras = receipt.extras.clone().unwrap_or_default();
+    if extras.asked.is_some() {
+        row("asked", amounts_text(extras.asked.as_ref()));
+    }
+    if let Some(key) = extras.idempotency_key {
+        row("idempotency key", key);
+    }
     row("reserved at", instant(receipt.reserved_at_ms));
     if let Some(operation) = &receipt.operation {
         row("operation", operation.clone());
@@ -120,7 +143,14 @@ pub fn receipt_text(receipt: &v1::Receipt) -> String {
         None => row("expires at", instant(receipt.expires_at_ms)),
     }
     if receipt.actual.is_some() {
-        row("actual", amounts_text(receipt.actual.as_ref()));
+        row(if extras.estimated { "estimated" } else { "actual" }, amounts_text(receipt.actual.as_ref()));
+    }
+    if let Some(operator) = &extras.resolved_by {
+        row("by the word of", operator.clone());
+    }
+    if let Some(correction) = &extras.correction {
+        row("corrected to", amounts_text(correction.actual.as_ref()));
+        row("corrected at", instant(correction.at_ms));
     }
     if receipt.debt.as_ref().is_some_and(|debt| !debt.amounts.is_empty()) {
         row("debt", amounts_text(receipt.debt.as_ref()));
@@ -147,7 +177,8 @@ fn legs_text(legs: &[v1::Leg]) -> String {
     rows.text()
 }
 
-fn amounts_text(amounts: Option<&v1::Amounts>) -> String {
+/// Amounts for people.
+pub fn amounts_text(amounts: Option<&v1::Amounts>) -> String {
     let parts: Vec<String> = amounts
         .into_iter()
         .flat_map(|amounts| &amounts.amounts)

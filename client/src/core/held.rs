@@ -3,7 +3,7 @@
 use holdfast_proto::FieldError;
 use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::{Receipt, State};
-use holdfast_proto::ledger::command::{Release, Renew, ReportUnknown, Settle, Start};
+use holdfast_proto::ledger::command::{Correct, Release, Renew, ReportUnknown, Settle, Start};
 use holdfast_proto::ledger::ids::OperationId;
 use holdfast_proto::ledger::{Amounts, Command, ReservationId};
 
@@ -56,7 +56,17 @@ impl Held {
 
     /// Ends it with what it used.
     pub fn settle(&self, actual: Amounts) -> Result<Command, FieldError> {
-        Ok(Command::Settle(Settle { id: self.id(), operation: self.operation()?, actual }))
+        self.settlement(actual, false)
+    }
+
+    /// Ends it with what is known of what it used, and what was held of every other unit.
+    pub fn settle_estimated(&self, known: Amounts) -> Result<Command, FieldError> {
+        self.settlement(known, true)
+    }
+
+    /// Puts an estimated settlement right.
+    pub fn correct(&self, actual: Amounts) -> Result<Command, FieldError> {
+        Ok(Command::Correct(Correct { id: self.id(), operation: self.operation()?, actual }))
     }
 
     /// Says that the operation was lost sight of.
@@ -91,6 +101,10 @@ impl Held {
             (true, None) => LetGo::Release,
             (true, Some(_)) => LetGo::Settlement,
         }
+    }
+
+    fn settlement(&self, actual: Amounts, estimated: bool) -> Result<Command, FieldError> {
+        Ok(Command::Settle(Settle { id: self.id(), operation: self.operation()?, actual, estimated }))
     }
 
     fn operation(&self) -> Result<OperationId, FieldError> {

@@ -21,6 +21,7 @@ fn request() -> Request {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, 10),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     }
 }
@@ -29,7 +30,7 @@ fn begin() -> (Life, LifeStep) {
     let request = request();
     let request_digest = request.digest();
     let id = ReservationId::from_parts(1, 7);
-    Life::begin(Reserve { id, attempt: 0, request, request_digest }, CALL_MS, 0)
+    Life::begin(Reserve { id, attempt: 0, key: None, request, request_digest }, CALL_MS, 0)
 }
 
 fn decided(state: State) -> Option<Decided> {
@@ -55,6 +56,7 @@ fn decided(state: State) -> Option<Decided> {
         ended_revision: None,
         debt: Amounts::NONE,
         shadow: None,
+        extras: None,
     };
     Some(Decided { revision: 1, digest: None, done: Done::Receipt(Box::new(receipt)) })
 }

@@ -132,6 +132,7 @@ impl Asked {
             Wire::Renew(command) => command.id.clone(),
             Wire::Release(command) => command.id.clone(),
             Wire::ReportUnknown(command) => command.id.clone(),
+            Wire::Correct(command) => command.id.clone(),
         }
     }
 
@@ -154,6 +155,7 @@ impl Asked {
             Wire::Reserve(_) | Wire::Renew(_) => (State::Reserved, None),
             Wire::Start(command) => (State::Started, Some(command.operation.clone())),
             Wire::Settle(command) => (State::Settled, Some(command.operation.clone())),
+            Wire::Correct(command) => (State::Settled, Some(command.operation.clone())),
             Wire::Release(_) => (State::Released, None),
             Wire::ReportUnknown(command) => (State::UsageUnknown, Some(command.operation.clone())),
         };
@@ -241,6 +243,9 @@ impl Ledger for Member {
         Err(unscripted())
     }
     async fn settle(&self, _: Request<v1::SettleRequest>) -> Answered {
+        Err(unscripted())
+    }
+    async fn correct(&self, _: Request<v1::CorrectRequest>) -> Answered {
         Err(unscripted())
     }
     async fn renew(&self, _: Request<v1::RenewRequest>) -> Answered {

@@ -43,9 +43,14 @@ fn contradiction(before: &ReceiptFacts, after: &ReceiptFacts) -> Option<String> 
         return Some(format!("bound to {:?} and then to {:?}", before.operation, after.operation));
     }
     let ended = before.rank() == 3;
+    // Only a correction changes the state of what has ended, and only once.
+    let corrected = before.extras.corrected.is_none() && after.extras.corrected.is_some();
+    if before.extras.corrected.is_some() && before.extras != after.extras {
+        return Some(format!("corrected as {:?} and again as {:?}", before.extras, after.extras));
+    }
     if ended
-        && (&before.state, &before.actual, before.ended_revision)
-            != (&after.state, &after.actual, after.ended_revision)
+        && ((!corrected && before.state != after.state)
+            || (&before.actual, before.ended_revision) != (&after.actual, after.ended_revision))
     {
         return Some(format!(
             "ended as {} with {:?} at {:?} and again as {} with {:?} at {:?}",
@@ -90,6 +95,23 @@ mod tests {
         };
         assert_eq!(check(&[settled(8, 3), settled(9, 3)]), vec![]);
         assert_eq!(check(&[settled(8, 3), settled(9, 4)]).len(), 1);
+    }
+
+    #[test]
+    fn a_second_correction_is_found() {
+        let corrected = |revision: u64, tokens: Option<u64>| {
+            let mut operation = fixture::reserve(1, 0, 10, 7);
+            operation.revision = Some(revision);
+            let receipt = fixture::receipt_mut(&mut operation);
+            receipt.state = if tokens.is_some() { "SETTLED_WITH_DEBT" } else { "SETTLED" }.to_owned();
+            receipt.extras.estimated = true;
+            receipt.extras.corrected = tokens.map(|tokens| [("tokens".to_owned(), tokens)].into());
+            operation
+        };
+        let once = [corrected(8, None), corrected(9, Some(3)), corrected(10, Some(3))];
+        assert_eq!(check(&once), vec![]);
+        assert_eq!(check(&[corrected(9, Some(3)), corrected(10, Some(4))]).len(), 1);
+        assert_eq!(check(&[corrected(9, Some(3)), corrected(10, None)]).len(), 1);
     }
 
     #[test]

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::Command;
 use holdfast_ledger::{Book, ReservationId};
+use holdfast_proto::Failure;
 
 use super::{Finding, Findings};
 use crate::applied::{AppliedEntry, CommittedOrder, NodeApplied};
-use crate::history::{Answered, Call, Operation, Outcome, ReceiptFacts};
+use crate::convert::command_of;
+use crate::history::{Answered, Call, Operation, Outcome, ReceiptFacts, RefusalFacts};
 
 /// The committed order after replay.
 pub struct Replayed {
@@ -135,7 +137,7 @@ impl Replay<'_> {
     }
 
     /// An answer that carries a revision at which another command stands: a read, or a refusal
-    /// from applied state. `at_end`: the revision is the last of its entry, as a reader sees it.
+    /// from applied state, which is what the book says there of the instant that the refusal names. `at_end`: the revision is the last of its entry, as a reader sees it.
     fn between_entries(&mut self, operation: &Operation, at_end: bool) {
         if operation.outcome == Outcome::Unknown {
             return;
@@ -149,7 +151,32 @@ impl Replay<'_> {
                 "{}: acknowledged, but another command stands at its revision",
                 operation.describe()
             )),
+            (_, Outcome::Rejected) => self.compare_unlogged(operation, at_end),
             _ => {}
+        }
+    }
+
+    fn compare_unlogged(&mut self, operation: &Operation, at_end: bool) {
+        // A history that was written without typed answers says too little.
+        let Some(Answered::Refused(refused)) = &operation.answered else { return };
+        let Some(at_ms) = refused.unlogged_at_ms else {
+            let problem = "refused by the log, but another command stands at its revision";
+            return self.findings.violation(format!("{}: {problem}", operation.describe()));
+        };
+        let command = command_of(&operation.id, &operation.call, 1).ok().flatten();
+        let expected = match (&command, at_end) {
+            (Some(Command::Reserve(reserve)), true) => {
+                let refusal = self.replayed.book.preview(reserve, at_ms);
+                refusal.map(|refusal| Failure::from(&refusal).unlogged_at(at_ms))
+            }
+            _ => None,
+        };
+        let expected = expected.as_ref().map(RefusalFacts::from);
+        if expected.as_ref() != Some(refused) {
+            self.findings.violation(format!(
+                "{}: refused from applied state with {refused:?}, replay gives {expected:?}",
+                operation.describe()
+            ));
         }
     }
 
@@ -206,6 +233,7 @@ fn id_of(command: &Command) -> Option<ReservationId> {
         Command::Release(release) => Some(release.id),
         Command::Renew(renew) => Some(renew.id),
         Command::ReportUnknown(report) => Some(report.id),
+        Command::Correct(correct) => Some(correct.id),
         _ => None,
     }
 }
@@ -280,5 +308,53 @@ mod tests {
         let (replayed, findings) = check(&story.operations, &story.applied());
         assert!(replayed.is_none());
         assert_eq!(findings[0].severity, crate::check::Severity::Inconclusive);
+    }
+
+    /// A reserve that more is asked of than the plan can ever give, refused after the story's last entry.
+    fn refused_from_applied_state(story: &mut Story) {
+        let mut operation = story.operations[1].clone();
+        let Call::Reserve { amounts, .. } = &mut operation.call else { panic!() };
+        amounts.insert("tokens".to_owned(), u64::MAX);
+        operation.id = fixture::id(99).to_string();
+        operation.outcome = Outcome::Rejected;
+        operation.revision = Some(story.book().revision());
+        let command = command_of(&operation.id, &operation.call, 1).unwrap();
+        let Some(Command::Reserve(reserve)) = command else { panic!() };
+        let at_ms = story.book().clock_ms() + 5;
+        let refusal = story.book().preview(&reserve, at_ms).unwrap();
+        let failure = Failure::from(&refusal).unlogged_at(at_ms);
+        operation.answered = Some(Answered::Refused(RefusalFacts::from(&failure)));
+        story.operations.push(operation);
+    }
+
+    #[test]
+    fn a_refusal_from_applied_state_is_what_the_book_says_there() {
+        let mut story = Story::of_one_reservation();
+        refused_from_applied_state(&mut story);
+        assert_eq!(details(&story), Vec::<String>::new());
+        let last = story.operations.last_mut().unwrap();
+        let Some(Answered::Refused(refused)) = &mut last.answered else { panic!() };
+        refused.reason = "REJECTED_DEBT".to_owned();
+        assert!(details(&story)[0].contains("replay gives"));
+    }
+
+    #[test]
+    fn a_refusal_of_what_the_book_admits_is_found() {
+        let mut story = Story::of_one_reservation();
+        refused_from_applied_state(&mut story);
+        let last = story.operations.last_mut().unwrap();
+        let Call::Reserve { amounts, .. } = &mut last.call else { panic!() };
+        amounts.insert("tokens".to_owned(), 1);
+        assert!(details(&story)[0].contains("replay gives None"));
+    }
+
+    #[test]
+    fn a_refusal_that_names_no_instant_has_to_stand_in_the_log() {
+        let mut story = Story::of_one_reservation();
+        refused_from_applied_state(&mut story);
+        let last = story.operations.last_mut().unwrap();
+        let Some(Answered::Refused(refused)) = &mut last.answered else { panic!() };
+        refused.unlogged_at_ms = None;
+        assert!(details(&story)[0].contains("refused by the log"));
     }
 }

@@ -14,6 +14,8 @@ pub(super) fn word(answer: &Answer, revision: u64) -> &'static str {
         Answer::Published { changed: false, .. } => "unchanged",
         Answer::Unfrozen { changed: true } => "unfrozen",
         Answer::Unfrozen { changed: false } => "not frozen",
+        Answer::Frozen { changed: true } => "frozen by hand",
+        Answer::Frozen { changed: false } => "was frozen",
         Answer::Adjusted(_) => "adjusted",
         Answer::Ticked { .. } => "ticked",
         Answer::Rules { .. } => "rules",

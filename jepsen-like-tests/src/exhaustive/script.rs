@@ -36,7 +36,7 @@ pub(super) struct Step {
 
 #[derive(Clone)]
 pub(super) enum Act {
-    Command(Command),
+    Command(Box<Command>),
     /// A plan of the family, expecting a generation.
     Publish(usize, Option<u64>),
     /// A record of the family for a tenant, or none.
@@ -71,7 +71,7 @@ impl Step {
     /// The command of it.
     pub(super) fn command(&self, family: &Family) -> Command {
         match &self.act {
-            Act::Command(command) => command.clone(),
+            Act::Command(command) => command.as_ref().clone(),
             Act::Publish(which, expected_generation) => {
                 let publishable = &family.plans[*which];
                 Command::PublishPlan(PublishPlan {
@@ -98,7 +98,7 @@ impl Step {
 }
 
 fn step(command: Command) -> Step {
-    Step { wait_ms: 0, act: Act::Command(command) }
+    Step { wait_ms: 0, act: Act::Command(Box::new(command)) }
 }
 
 /// An id by its number, made at the begin.
@@ -136,10 +136,11 @@ pub(super) fn reserve_id(id: ReservationId, Who(tenant, user): Who, amount: u64)
         model: None,
         region: None,
         amounts: tokens(amount),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();
-    step(Command::Reserve(Reserve { id, attempt: 1, request, request_digest }))
+    step(Command::Reserve(Reserve { id, attempt: 1, key: None, request, request_digest }))
 }
 
 /// Starts as operation `op`.
@@ -159,7 +160,7 @@ pub(super) fn settle(number: u8, op: &str, used: u64) -> Step {
 
 /// The same under any id.
 pub(super) fn settle_id(id: ReservationId, op: &str, used: u64) -> Step {
-    step(Command::Settle(Settle { id, operation: named(op), actual: tokens(used) }))
+    step(Command::Settle(Settle { id, operation: named(op), actual: tokens(used), estimated: false }))
 }
 
 /// Releases.

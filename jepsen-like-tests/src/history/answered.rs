@@ -1,6 +1,6 @@
 //! What an answer said, in a form that is both readable JSON and comparable with a ledger answer.
 
-use holdfast_ledger::answer::{Answer, Receipt};
+use holdfast_ledger::answer::{Answer, Extras, Receipt};
 use holdfast_proto::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,38 @@ pub struct ReceiptFacts {
     pub ended_revision: Option<u64>,
     /// Debt right after it was settled.
     pub debt: Words,
+    /// What few reservations have.
+    #[serde(default, skip_serializing_if = "ExtraFacts::is_empty")]
+    pub extras: ExtraFacts,
+}
+
+/// The facts that few receipts have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtraFacts {
+    /// What was asked, of units of which less was granted.
+    pub asked: Words,
+    /// The idempotency key it was made with.
+    pub key: Option<String>,
+    /// Whether its settlement was estimated.
+    pub estimated: bool,
+    /// What its estimate was corrected to.
+    pub corrected: Option<Words>,
+}
+
+impl ExtraFacts {
+    fn of(extras: &Extras) -> Self {
+        let correction = extras.estimate.and_then(|estimate| estimate.correction);
+        ExtraFacts {
+            asked: amounts_to_words(&extras.asked),
+            key: extras.key.as_ref().map(ToString::to_string),
+            estimated: extras.estimate.is_some(),
+            corrected: correction.map(|correction| amounts_to_words(&correction.actual)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == ExtraFacts::default()
+    }
 }
 
 /// One leg of a receipt.
@@ -97,6 +129,9 @@ pub struct RefusalFacts {
     /// How long to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// It was refused from applied state for this instant, and no log entry stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlogged_at_ms: Option<u64>,
 }
 
 impl Answered {
@@ -147,6 +182,7 @@ impl ReceiptFacts {
             ended_at_ms: receipt.ended_at_ms,
             ended_revision: receipt.ended_revision,
             debt: amounts_to_words(&receipt.debt),
+            extras: receipt.extras.as_deref().map(ExtraFacts::of).unwrap_or_default(),
         }
     }
 
@@ -158,6 +194,7 @@ impl ReceiptFacts {
             && self.generation == other.generation
             && self.tier == other.tier
             && self.reserved == other.reserved
+            && (&self.extras.asked, &self.extras.key) == (&other.extras.asked, &other.extras.key)
             && self.legs == other.legs
             && self.reserved_at_ms == other.reserved_at_ms
             && self.reserved_revision == other.reserved_revision
@@ -181,6 +218,7 @@ impl From<&Failure> for RefusalFacts {
             state: failure.facts.state.map(|state| state.as_str().to_owned()),
             limit: failure.facts.rejection.as_ref().map(|rejection| rejection.limit.to_string()),
             retry_after_ms: failure.facts.retry_after_ms,
+            unlogged_at_ms: failure.facts.unlogged_at_ms,
         }
     }
 }

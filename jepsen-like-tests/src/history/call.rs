@@ -84,6 +84,7 @@ impl Call {
                 settle.id.to_string() == id
                     && settle.operation.as_str() == operation
                     && amounts_to_words(&settle.actual) == *actual
+                    && !settle.estimated
             }
             (Call::Release, Command::Release(release)) => release.id.to_string() == id,
             (Call::Publish { document }, Command::PublishPlan(publish)) => *publish.document == **document,

@@ -9,6 +9,7 @@ use holdfast_ledger::answer::{Answer, Refusal};
 use holdfast_ledger::command::{Command, PublishPlan};
 use holdfast_ledger::ids::ActorName;
 use holdfast_ledger::{Plan, ReservationId};
+use holdfast_node::propose::Decision;
 use holdfast_node::raft::memory::Delivery;
 use holdfast_proto::{ErrorReason, Failure};
 use openraft_rt::{AsyncRuntime, Instant};
@@ -46,7 +47,7 @@ pub struct SimDoor {
 }
 
 enum Request {
-    Command(Command),
+    Command(Box<Command>),
     Read(Option<ReservationId>),
 }
 
@@ -76,10 +77,10 @@ impl SimDoor {
                 let (expected_generation, document) = (None, document.as_str().into());
                 let publish =
                     PublishPlan { expected_generation, force: false, document, plan: Arc::new(plan), actor };
-                Ok(Request::Command(Command::PublishPlan(publish)))
+                Ok(Request::Command(Box::new(Command::PublishPlan(publish))))
             }
             _ => match command_of(id, call, attempt).map_err(|error| invalid(error.to_string()))? {
-                Some(command) => Ok(Request::Command(command)),
+                Some(command) => Ok(Request::Command(Box::new(command))),
                 None => Err(invalid("not a command".into())),
             },
         }
@@ -109,7 +110,7 @@ impl SimDoor {
                 return None;
             }
             let result = match request {
-                Request::Command(command) => propose(&handle, command, deadline).await,
+                Request::Command(command) => propose(&handle, *command, deadline).await,
                 Request::Read(id) => read(&handle, id, deadline).await,
             };
             // A dead node says nothing.
@@ -151,7 +152,13 @@ impl SimDoor {
 type Handle = holdfast_node::raft::NodeHandle<Sim>;
 
 async fn propose(handle: &Handle, command: Command, deadline: SimInstant) -> Result<Payload, Failure> {
-    let answered = handle.propose(&[command], deadline).await.map_err(|error| failure_of(&error))?;
+    let Decision { refused, proposed } = handle.decide(&[command], deadline).await;
+    if let Some((_, refused)) = refused.first() {
+        let failure = Failure::from(&refused.refusal).at_revision(refused.revision);
+        return Err(failure.unlogged_at(refused.at_ms));
+    }
+    let nothing = || Failure::new(ErrorReason::NodeFailed, "neither refused nor proposed");
+    let answered = proposed.ok_or_else(nothing)?.map_err(|error| failure_of(&error))?;
     let revision = answered.first_revision;
     let answer = &answered.answers[0];
     if let Answer::Refused(refusal) = answer {

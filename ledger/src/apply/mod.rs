@@ -3,17 +3,20 @@
 use crate::answer::{Answer, Refusal, State};
 use crate::book::{Book, Found, Uncovered};
 use crate::command::Command;
-use crate::ids::ReservationId;
+use crate::ids::{OperationId, ReservationId};
 use crate::limits::ID_AHEAD_MS;
 use crate::mutants;
 
 mod adjust;
+mod correct;
+mod freeze;
 mod publish_plan;
 mod raise_rules;
 mod release;
 mod renew;
 mod report_unknown;
 pub(crate) mod reserve;
+mod resolve_unknown;
 mod roll_back;
 mod set_tenant;
 mod settle;
@@ -29,13 +32,16 @@ impl Book {
             Command::Reserve(reserve) => self.apply_reserve(reserve),
             Command::Start(start) => self.apply_start(start),
             Command::Settle(settle) => self.apply_settle(settle),
+            Command::Correct(correct) => self.apply_correct(correct),
             Command::Release(release) => self.apply_release(release),
             Command::Renew(renew) => self.apply_renew(renew),
             Command::ReportUnknown(report) => self.apply_report_unknown(report),
+            Command::ResolveUnknown(resolve) => self.apply_resolve_unknown(resolve),
             Command::PublishPlan(publish) => self.apply_publish_plan(publish),
             Command::UnreadablePlan(unreadable) => Err(invalid("document", unreadable.problem.clone())),
             Command::RollBack(roll_back) => self.apply_roll_back(roll_back),
             Command::SetTenant(set) => self.apply_set_tenant(set),
+            Command::Freeze(freeze) => self.apply_freeze(freeze),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
             Command::Adjust(adjust) => self.apply_adjust(adjust),
             Command::Tick => Ok(self.apply_tick()),
@@ -56,6 +62,16 @@ impl Book {
     /// A reservation's state now.
     fn state(&self, slot: u32) -> State {
         self.reservations.get(slot).state_at(self.header.clock_ms)
+    }
+
+    /// Whether a command names the operation that a reservation is bound to.
+    fn check_operation(&self, slot: u32, named: &OperationId) -> Result<(), Refusal> {
+        let state = self.state(slot);
+        match &self.reservations.get(slot).operation {
+            None => Err(Refusal::WrongState { state }),
+            Some(bound) if bound != named => Err(Refusal::Conflict { state }),
+            Some(_) => Ok(()),
+        }
     }
 
     /// The repeated or unchanged answer; anything where nobody reads it.

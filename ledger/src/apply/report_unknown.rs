@@ -7,13 +7,8 @@ use crate::command::ReportUnknown;
 impl Book {
     pub(super) fn apply_report_unknown(&mut self, report: &ReportUnknown) -> Result<Answer, Refusal> {
         let slot = self.known(report.id)?;
-        let state = self.state(slot);
-        match &self.reservations.get(slot).operation {
-            None => return Err(Refusal::WrongState { state }),
-            Some(bound) if *bound != report.operation => return Err(Refusal::Conflict { state }),
-            Some(_) => {}
-        }
-        match state {
+        self.check_operation(slot, &report.operation)?;
+        match self.state(slot) {
             State::Started => self.make_unknown(slot),
             State::UsageUnknown => self.pass_deadline(slot),
             state => return Err(Refusal::WrongState { state }),

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Hold, Refusal, Rejection, State, Tier};
+use crate::answer::{Answer, Extras, Hold, Refusal, Rejection, State, Tier};
 use crate::apply::invalid;
 use crate::book::{Ask, Book, Counted, Found, Kept, Path, Uncovered, judge, open_lineage};
 use crate::command::{Request, Reserve};
@@ -23,6 +23,7 @@ pub(super) type Legs = SmallVec<[Leg; 8]>;
 
 /// What was decided of a request that is to be booked.
 pub(super) struct Admission {
+    pub(super) asked: Amounts,
     pub(super) amounts: Amounts,
     pub(super) tier: Tier,
     pub(super) legs: Legs,
@@ -33,7 +34,7 @@ pub(super) struct Admission {
 
 impl Book {
     pub(super) fn apply_reserve(&mut self, reserve: &Reserve) -> Result<Answer, Refusal> {
-        if let Some(found) = self.find(reserve.id) {
+        if let Some(found) = self.find_reserved(reserve) {
             return self.repeat_reserve(found, reserve);
         }
         self.check_fresh(reserve.id)?;
@@ -50,7 +51,16 @@ impl Book {
         answer
     }
 
-    /// A known id: the same receipt for the same request, whatever else has changed.
+    /// What stands under a reserve's id, or else under its key.
+    pub(crate) fn find_reserved(&self, reserve: &Reserve) -> Option<Found> {
+        self.find(reserve.id).or_else(|| {
+            let key = reserve.key.as_ref()?;
+            let slot = self.find_key(&reserve.request.tenant, key)?;
+            Some(Found::Reservation(slot))
+        })
+    }
+
+    /// A known id or key: the same receipt for the same request, whatever else has changed.
     fn repeat_reserve(&self, found: Found, reserve: &Reserve) -> Result<Answer, Refusal> {
         match found {
             Found::Tombstone(_) => Err(Refusal::WrongState { state: State::Released }),
@@ -85,15 +95,16 @@ impl Book {
     fn reserve_on(&mut self, path: &mut Path, reserve: &Reserve) -> Result<Answer, Refusal> {
         let plan = &self.generations.plan().ok_or_else(no_plan)?.published.plan;
         let route = &plan.routes[path.route];
-        let amounts = check_request(&reserve.request, route)?;
+        let asked = check_request(&reserve.request, route)?;
         let hold_ttl_ms = reserve.request.hold_ttl_ms.unwrap_or(route.hold_ttl_ms);
         let grace_ms = plan.expiring_grace_ms;
         self.check_accounts()?;
         check_legs(path)?;
-        let unopened = self.touch_path(path, &amounts)?;
-        let tier = self.judge_path(path, &amounts, &unopened).map_err(Refusal::Rejected)?;
+        let unopened = self.touch_path(path, &asked)?;
+        let (amounts, tier) =
+            self.grant(path, &asked, &reserve.request, &unopened).map_err(Refusal::Rejected)?;
         let legs = self.hold_path(path, &amounts, unopened);
-        let admission = Admission { amounts, tier, legs, shadow: None, hold_ttl_ms, grace_ms };
+        let admission = Admission { asked, amounts, tier, legs, shadow: None, hold_ttl_ms, grace_ms };
         Ok(self.book_reservation(path, reserve, admission))
     }
 
@@ -104,7 +115,7 @@ impl Book {
         reserve: &Reserve,
         admission: Admission,
     ) -> Answer {
-        let Admission { amounts, tier, legs, shadow, hold_ttl_ms, grace_ms } = admission;
+        let Admission { asked, amounts, tier, legs, shadow, hold_ttl_ms, grace_ms } = admission;
         let hold = self.share_hold(path, legs);
         let now_ms = self.header.clock_ms;
         let row = Kept {
@@ -124,9 +135,13 @@ impl Book {
             unknown_at_ms: 0,
             shadow,
             ended: None,
+            extras: extras(reserve, &asked, &amounts),
         };
         let slot = self.reservations.insert(row);
         self.derived.add_id(reserve.id, Found::Reservation(slot));
+        if reserve.key.is_some() {
+            self.derived.keys.add(&self.reservations, slot);
+        }
         self.derived.tally.enter(State::Reserved);
         self.schedule_reservation(slot);
         self.answer_with(slot)
@@ -173,13 +188,14 @@ impl Book {
         }
     }
 
-    pub(super) fn judge_path(
-        &self,
-        path: &Path,
-        amounts: &Amounts,
-        unopened: &Unopened,
-    ) -> Result<Tier, Rejection> {
-        let asks = path.legs.iter().enumerate().filter_map(|(place, leg)| {
+    /// The path's lineages with what is asked of each.
+    fn asks<'a>(
+        &'a self,
+        path: &'a Path,
+        amounts: &'a Amounts,
+        unopened: &'a Unopened,
+    ) -> impl Iterator<Item = Ask<'a>> {
+        path.legs.iter().enumerate().filter_map(move |(place, leg)| {
             let amount = amounts.get(leg.unit);
             match leg.slot {
                 Some(slot) => {
@@ -191,7 +207,44 @@ impl Book {
                     Some(Ask { lineage, amount, held_before: 0 })
                 }
             }
-        });
+        })
+    }
+
+    /// How much is granted, and the tier with it. A limit refuses only what is under the minimum.
+    pub(super) fn grant(
+        &self,
+        path: &Path,
+        asked: &Amounts,
+        request: &Request,
+        unopened: &Unopened,
+    ) -> Result<(Amounts, Tier), Rejection> {
+        if request.minimum.is_empty() {
+            return Ok((*asked, self.judge_path(path, asked, unopened)?));
+        }
+        self.judge_path(path, &request.amounts_least(), unopened)?;
+        let granted = self.most_that_fits(path, asked, &request.minimum, unopened);
+        Ok((granted, self.judge_path(path, &granted, unopened)?))
+    }
+
+    /// Of each unit with a minimum the least that is available over its limits, and never more than is asked.
+    /// The minimum itself was found to fit.
+    fn most_that_fits(
+        &self,
+        path: &Path,
+        asked: &Amounts,
+        minimum: &Amounts,
+        unopened: &Unopened,
+    ) -> Amounts {
+        let mut granted = *asked;
+        for ask in self.asks(path, minimum, unopened) {
+            let (Some(_), Some(wanted)) = (ask.amount, granted.get(ask.lineage.unit)) else { continue };
+            granted.set(ask.lineage.unit, Some(ask.lineage.most_now(wanted)));
+        }
+        granted
+    }
+
+    fn judge_path(&self, path: &Path, amounts: &Amounts, unopened: &Unopened) -> Result<Tier, Rejection> {
+        let asks = self.asks(path, amounts, unopened);
         let freeze = self.freeze_on(path);
         judge(asks, freeze, self.header.clock_ms, self.header.generation, &self.calendars)
     }
@@ -239,6 +292,18 @@ impl Book {
     }
 }
 
+/// What the receipt says besides what was granted.
+fn extras(reserve: &Reserve, asked: &Amounts, granted: &Amounts) -> Option<Arc<Extras>> {
+    if asked == granted && reserve.key.is_none() {
+        return None;
+    }
+    let mut cut = *asked;
+    for unit in Unit::ALL.into_iter().filter(|unit| asked.get(*unit) == granted.get(*unit)) {
+        cut.set(unit, None);
+    }
+    Some(Arc::new(Extras { asked: cut, key: reserve.key.clone(), ..Extras::default() }))
+}
+
 pub(crate) fn no_plan() -> Refusal {
     invalid("plan", "no plan is published yet")
 }
@@ -272,6 +337,7 @@ pub(crate) fn check_form(request: &Request, route: &Route) -> Result<Amounts, Re
     if let Some((unit, _)) = amounts.iter().find(|(unit, amount)| *amount == 0 && *unit != Unit::Micros) {
         return Err(invalid("amounts", format!("{unit} must be at least 1")));
     }
+    check_minimum(&request.minimum, &amounts)?;
     match request.hold_ttl_ms {
         Some(0) => Err(invalid("hold_ttl_ms", "must be at least 1")),
         Some(ttl) if ttl > route.hold_ttl_ms_max => Err(invalid(
@@ -280,6 +346,20 @@ pub(crate) fn check_form(request: &Request, route: &Route) -> Result<Amounts, Re
         )),
         _ => Ok(amounts),
     }
+}
+
+/// A minimum is of a unit that is asked for, and not over it.
+fn check_minimum(minimum: &Amounts, asked: &Amounts) -> Result<(), Refusal> {
+    for (unit, least) in minimum.iter() {
+        let problem = match asked.get(unit) {
+            _ if least == 0 && unit != Unit::Micros => format!("{unit} must be at least 1"),
+            None => format!("{unit} is not asked for"),
+            Some(asked) if least > asked => format!("{unit} is over what is asked"),
+            Some(_) => continue,
+        };
+        return Err(invalid("minimum", problem));
+    }
+    Ok(())
 }
 
 /// Whether a path has more limits than a reservation has legs.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Refusal, State};
+use crate::answer::{Answer, Estimate, Refusal, State};
 use crate::apply::invalid;
-use crate::book::{Book, Kept, hash_freeze};
+use crate::book::{Book, Kept};
 use crate::command::Settle;
 use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::mutants;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, Lane, Leg};
+use crate::record::{Freeze, FreezeCause, Lane, Leg};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -22,30 +22,40 @@ struct Breach {
 impl Book {
     pub(super) fn apply_settle(&mut self, settle: &Settle) -> Result<Answer, Refusal> {
         let slot = self.known(settle.id)?;
+        self.check_operation(slot, &settle.operation)?;
         let state = self.state(slot);
         let row = self.reservations.get(slot);
-        match &row.operation {
-            None => return Err(Refusal::WrongState { state }),
-            Some(bound) if *bound != settle.operation => return Err(Refusal::Conflict { state }),
-            Some(_) => {}
-        }
-        let actual = actual_amounts(row, &settle.actual)?;
+        let actual = actual_amounts(row, &settle.actual, settle.estimated)?;
         if let Some(ended) = &row.ended {
-            return match ended.actual == actual || mutants::on("settle-any-content") {
+            let same = ended.actual == actual && row.estimate().is_some() == settle.estimated;
+            return match same || mutants::on("settle-any-content") {
                 true if mutants::on("settle-twice") => self.settle_twice(slot, actual),
                 true => Ok(self.answer_with(slot)),
                 false => Err(Refusal::Conflict { state }),
             };
         }
+        if settle.estimated && state == State::UsageUnknown {
+            // Only an operation's receipt ends it, and a guess is none.
+            return Err(Refusal::WrongState { state });
+        }
         let legs = self.touch_legs(slot)?;
         let booked = if mutants::on("overrun-is-free") { row_at_most(self, slot, actual) } else { actual };
         let debts = self.end_legs(settle.id, &legs, &booked);
-        let state = if debts.is_empty() { State::Settled } else { State::SettledWithDebt };
-        let receipt = self.end(slot, state, actual, debts);
-        if let Some(breach) = self.find_breach(slot, &actual).filter(|_| !mutants::on("no-freeze")) {
+        if settle.estimated {
+            self.extras_mut(slot).estimate = Some(Estimate::default());
+        }
+        let receipt = self.end(slot, settled_with(&debts), actual, debts);
+        self.freeze_at_breach(slot, &actual, None);
+        Ok(Answer::Reservation(receipt))
+    }
+
+    /// Freezes what a settlement's or correction's breach says. `before`: what was booked until then, where it
+    /// was not what was held.
+    pub(super) fn freeze_at_breach(&mut self, slot: u32, actual: &Amounts, before: Option<&Amounts>) {
+        let breach = self.find_breach(slot, actual, before);
+        if let Some(breach) = breach.filter(|_| !mutants::on("no-freeze")) {
             self.freeze(slot, &breach);
         }
-        Ok(Answer::Reservation(receipt))
     }
 
     /// The mutant `settle-twice`: a repeated settlement gives back once more what was not used.
@@ -59,18 +69,21 @@ impl Book {
     }
 
     /// The terms of the route that a reservation was admitted under.
-    pub(super) fn route_of(&self, slot: u32) -> Option<&Route> {
+    pub(crate) fn route_of(&self, slot: u32) -> Option<&Route> {
         let row = self.reservations.get(slot);
         self.generations.plan_at(row.generation)?.route(&row.hold.subject.route)
     }
 
     /// Whether a settlement went past the execution hard cap or the maximum debt of one of its lineages.
-    fn find_breach(&self, slot: u32, actual: &Amounts) -> Option<Breach> {
+    fn find_breach(&self, slot: u32, actual: &Amounts, before: Option<&Amounts>) -> Option<Breach> {
         let row = self.reservations.get(slot);
         let route = self.route_of(slot)?;
-        let over_cap = actual
-            .iter()
-            .find(|(unit, amount)| route.execution_max.get(*unit).is_some_and(|cap| *amount > cap));
+        let grew = |unit: Unit, amount: u64| {
+            before.is_none_or(|before| before.get(unit).is_none_or(|before| amount > before))
+        };
+        let over_cap = actual.iter().find(|(unit, amount)| {
+            grew(*unit, *amount) && route.execution_max.get(*unit).is_some_and(|cap| *amount > cap)
+        });
         if let Some((unit, _)) = over_cap {
             return Some(Breach { unit, leg: None });
         }
@@ -78,7 +91,8 @@ impl Book {
             let lineage = self.lineages.get(leg.lineage);
             let unit = lineage.unit;
             let debt_max = lineage.overdraft_max.or(route.debt_max.get(unit))?;
-            let overran = actual.get(unit).is_some_and(|actual| actual > leg.amount);
+            let booked = before.map_or(Some(leg.amount), |before| before.get(unit)).unwrap_or(0);
+            let overran = actual.get(unit).is_some_and(|actual| actual > booked);
             (overran && lineage.debt > u128::from(debt_max)).then_some(Breach { unit, leg: Some(*leg) })
         })
     }
@@ -100,17 +114,15 @@ impl Book {
                 tenant: subject.tenant.clone(),
                 user: user.clone(),
                 route: subject.route.clone(),
-                limit: self.limit_of(&named),
-                level: self.level_of(&named),
-                unit: breach.unit,
                 at_ms: self.header.clock_ms,
-                reservation: id,
+                cause: FreezeCause::Breach {
+                    reservation: id,
+                    limit: self.limit_of(&named),
+                    level: self.level_of(&named),
+                    unit: breach.unit,
+                },
             };
-            let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
-            if !self.freezes.contains_key(&key) {
-                self.small_sum = self.small_sum.wrapping_add(hash_freeze(&freeze));
-                Arc::make_mut(&mut self.freezes).insert(key, freeze);
-            }
+            self.insert_freeze(freeze);
         }
         self.push_event(EventKind::Breached {
             reservation: id,
@@ -150,21 +162,31 @@ fn row_at_most(book: &Book, slot: u32, mut actual: Amounts) -> Amounts {
     actual
 }
 
-/// What a settlement books, per unit that was reserved: `requests` as held unless said otherwise, the others
-/// as said and otherwise 0, slots never.
-fn actual_amounts(row: &Kept, said: &Amounts) -> Result<Amounts, Refusal> {
-    let foreign = said.iter().find(|(unit, amount)| *amount > 0 && row.reserved.get(*unit).is_none());
-    if let Some((unit, _)) = foreign {
-        return Err(invalid("actual", format!("{unit} was not reserved")));
-    }
+/// The state after a settlement or a correction that left these debts.
+pub(super) fn settled_with(debts: &Amounts) -> State {
+    if debts.is_empty() { State::Settled } else { State::SettledWithDebt }
+}
+
+/// What a settlement books, per unit that was reserved: as said; else `requests` as held, the others 0, or
+/// all of them as held if it is estimated; slots never.
+pub(super) fn actual_amounts(row: &Kept, said: &Amounts, estimated: bool) -> Result<Amounts, Refusal> {
+    check_reserved(row, said)?;
     let mut actual = Amounts::NONE;
     for (unit, held) in row.reserved.iter() {
         let amount = match unit {
             Unit::Slots => 0,
             Unit::Requests => said.get(unit).unwrap_or(held),
-            Unit::Tokens | Unit::Micros => said.get(unit).unwrap_or(0),
+            Unit::Tokens | Unit::Micros => said.get(unit).unwrap_or(if estimated { held } else { 0 }),
         };
         actual.set(unit, Some(amount));
     }
     Ok(actual)
+}
+
+/// Nothing may be used of a unit that was not reserved.
+pub(super) fn check_reserved(row: &Kept, said: &Amounts) -> Result<(), Refusal> {
+    match said.iter().find(|(unit, amount)| *amount > 0 && row.reserved.get(*unit).is_none()) {
+        Some((unit, _)) => Err(invalid("actual", format!("{unit} was not reserved"))),
+        None => Ok(()),
+    }
 }

@@ -25,10 +25,12 @@ impl Book {
         kept > PLANS_KEPT_MAX && kept - self.plans_in_use().len() > PLANS_KEPT_MAX
     }
 
-    /// Generations of the plans that open reservations were admitted under.
+    /// Generations of the plans whose terms are still needed: of open reservations, and of estimated
+    /// settlements that may yet be corrected.
     fn plans_in_use(&self) -> BTreeSet<u64> {
-        let open = self.reservations.iter().filter(|(_, row)| row.ended.is_none());
-        open.filter_map(|(_, row)| Some(self.generations.plan_at(row.generation)?.published.generation))
+        let needed = self.reservations.iter().filter(|(_, row)| row.needs_terms());
+        needed
+            .filter_map(|(_, row)| Some(self.generations.plan_at(row.generation)?.published.generation))
             .collect()
     }
 

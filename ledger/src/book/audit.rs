@@ -88,12 +88,13 @@ impl Book {
         }
     }
 
-    /// Compares the index of ids with at most `most` slots of the rows, from slot `from` on. Gives what differs
+    /// Compares the indexes of ids and keys with at most `most` slots of the rows, from slot `from` on. Gives what differs
     /// and the slot to go on from; `None`: that was the end.
     pub fn audit_index(&self, from: u32, most: u32) -> (Vec<Violation>, Option<u32>) {
         let mut findings = Findings::default();
         let slots = self.reservations.slots().max(self.tombstones.slots());
         let end = from.saturating_add(most).min(slots);
+        let mut keyless = Vec::new();
         let mut expect = |id: ReservationId, found: Found| {
             let place = || format!("reservation {id}");
             findings.expect(ViolatedRule::Index, place, "its slot", (self.find(id), Some(found)));
@@ -101,11 +102,20 @@ impl Book {
         for slot in from..end {
             if let Some(row) = self.reservations.find(slot) {
                 expect(row.id, Found::Reservation(slot));
+                let key = row.key().map(|key| (&row.hold.subject.tenant, key));
+                if key.is_some_and(|(tenant, key)| self.find_key(tenant, key) != Some(slot)) {
+                    keyless.push(Violation {
+                        rule: ViolatedRule::Index,
+                        place: format!("reservation {}", row.id),
+                        detail: "it is not found by its key".to_owned(),
+                    });
+                }
             }
             if let Some(row) = self.tombstones.find(slot) {
                 expect(row.id, Found::Tombstone(slot));
             }
         }
+        keyless.into_iter().for_each(|violation| findings.add(Some(violation)));
         (findings.shown, (end < slots).then_some(end))
     }
 }

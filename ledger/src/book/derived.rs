@@ -9,6 +9,7 @@ use crate::answer::State;
 use crate::book::bytes::RowBytes;
 use crate::book::check::Touched;
 use crate::book::hash::{hash_id, hash_names, hash_pair};
+use crate::book::keys::Keys;
 use crate::book::lineage::Sink;
 use crate::book::paths::Paths;
 use crate::book::reservation::Kept;
@@ -102,6 +103,7 @@ impl IdTag {
 #[derive(Debug, Default)]
 pub(crate) struct Derived {
     ids: HashTable<IdEntry>,
+    pub(crate) keys: Keys,
     lineages: HashTable<u32>,
     closed: HashTable<u32>,
     pub(crate) reservation_timers: Timers,

@@ -11,7 +11,7 @@ use crate::book::bytes::RowBytes;
 use crate::book::judge::{ratio, tier_of};
 use crate::book::lineage::write_key;
 use crate::event::{Effect, Event, EventKind};
-use crate::ids::UserId;
+use crate::ids::{ActorName, RouteName, TenantId, UserId};
 use crate::limits::{EVENTS_KEPT_MAX, EVENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Level;
 use crate::record::Lane;
@@ -147,11 +147,16 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
         }
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             out.put_u8(6);
-            out.put_text(tenant.as_str());
-            out.put_optional_text(user.as_ref().map(UserId::as_str));
-            out.put_text(route.as_str());
-            out.put_text(actor.as_str());
-            out.put_text(reason);
+            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+        }
+        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => {
+            out.put_u8(10);
+            out.put_u128(reservation.0);
+            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+        }
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            out.put_u8(11);
+            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
         }
         EventKind::Adjusted(receipt) => {
             out.put_u8(9);
@@ -177,6 +182,22 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_text(actor.as_str());
         }
     }
+}
+
+/// Whom an operator did something to, who did it, and why.
+fn write_operators_word(
+    tenant: &TenantId,
+    user: Option<&UserId>,
+    route: &RouteName,
+    actor: &ActorName,
+    reason: &str,
+    out: &mut RowBytes,
+) {
+    out.put_text(tenant.as_str());
+    out.put_optional_text(user.map(UserId::as_str));
+    out.put_text(route.as_str());
+    out.put_text(actor.as_str());
+    out.put_text(reason);
 }
 
 fn write_level(level: Level, out: &mut RowBytes) {

@@ -21,6 +21,7 @@ impl Book {
             return false;
         }
         self.derived.remove_id(id, Found::Reservation(slot));
+        self.derived.keys.remove(&self.reservations, slot);
         let row = self.reservations.remove(slot);
         self.derived.tally.leave(row.state);
         for leg in row.legs() {

@@ -8,7 +8,8 @@ use crate::ids::LimitId;
 use crate::limits::SLOT_RETRY_MS;
 use crate::mutants;
 use crate::plan::{Ladder, Level, Rule};
-use crate::record::{Freeze, LimitKind, Lineage};
+use crate::record::{Freeze, FreezeCause, LimitKind, Lineage};
+use crate::unit::Unit;
 
 /// What is asked of one lineage.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ pub(crate) fn judge<'a>(
     calendars: &Calendars,
 ) -> Result<Tier, Rejection> {
     if let Some(freeze) = freeze {
-        return Err(frozen(freeze, generation));
+        return Err(frozen(freeze, generation, asks));
     }
     let mut tier = Tier::Normal;
     let mut first: Option<(Rank<'a>, No, &'a Lineage)> = None;
@@ -74,16 +75,23 @@ pub(crate) fn judge<'a>(
     }
 }
 
-fn frozen(freeze: &Freeze, generation: u64) -> Rejection {
-    Rejection {
-        generation,
-        limit: freeze.limit.clone(),
-        level: freeze.level,
-        unit: freeze.unit,
-        reason: Reason::Frozen,
-        reset_at_ms: None,
-        retry_after_ms: None,
-    }
+/// A breach names the limit that was breached, an operator's freeze the narrowest of those whose unit is asked for:
+/// others are looked at only where the book knows their lineage, which must not make a difference. Where there is
+/// none the route's name stands for it: something has to.
+fn frozen<'a>(freeze: &Freeze, generation: u64, asks: impl Iterator<Item = Ask<'a>>) -> Rejection {
+    let (limit, level, unit) = match &freeze.cause {
+        FreezeCause::Breach { limit, level, unit, .. } => (limit.clone(), *level, *unit),
+        FreezeCause::Operator { .. } => {
+            let asked = asks.filter(|ask| ask.amount.is_some());
+            let keys = asked.map(|ask| (&ask.lineage.key, ask.lineage.unit));
+            match keys.min_by_key(|&(key, _)| (std::cmp::Reverse(key.level()), &key.limit)) {
+                Some((key, unit)) => (key.limit.clone(), key.level(), unit),
+                None => (LimitId::from(&freeze.route), Level::Tenant, Unit::Requests),
+            }
+        }
+    };
+    let (reset_at_ms, retry_after_ms) = (None, None);
+    Rejection { generation, limit, level, unit, reason: Reason::Frozen, reset_at_ms, retry_after_ms }
 }
 
 fn class(reason: Reason) -> u8 {

@@ -27,6 +27,7 @@ mod forget;
 mod generations;
 mod hash;
 mod judge;
+mod keys;
 pub(crate) mod lineage;
 mod losses;
 mod paths;
@@ -45,6 +46,7 @@ mod table;
 mod timer_work;
 mod timers;
 mod touch;
+mod unknowns;
 
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,7 @@ impl Book {
     }
 
     fn try_preview(&self, reserve: &Reserve, now_ms: u64) -> Result<(), Refusal> {
-        if let Some(found) = self.find(reserve.id) {
+        if let Some(found) = self.find_reserved(reserve) {
             return match found {
                 Found::Tombstone(_) => Err(Refusal::WrongState { state: State::Released }),
                 Found::Reservation(slot) => {
@@ -52,8 +52,9 @@ impl Book {
         if path.lane == Lane::Shadow {
             return check_form(&reserve.request, route).map(|_| ());
         }
-        let amounts = check_request(&reserve.request, route)?;
+        check_request(&reserve.request, route)?;
         check_legs(&path)?;
+        let amounts = reserve.request.amounts_least();
         let mut projected = Vec::with_capacity(path.legs.len());
         for leg in &path.legs {
             if let Some((lineage, held_before)) = self.project(&leg.key, leg.unit, now_ms)? {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::answer::{Hold, LegReceipt, Receipt, State, Tier};
+use crate::answer::{Correction, Estimate, Extras, Hold, LegReceipt, Receipt, State, Tier};
 use crate::book::Book;
 use crate::book::bytes::{RowBytes, pair};
 use crate::book::table::Row;
-use crate::ids::{OperationId, ReservationId, UserId};
+use crate::ids::{ActorName, IdempotencyKey, OperationId, ReservationId, UserId};
 use crate::record::{Account, Ended, Lane, Leg, ReservationRow, Subject, Tombstone};
 use crate::shadow::ShadowDecision;
 use crate::unit::Amounts;
@@ -34,6 +34,8 @@ pub(crate) struct Kept {
     pub(crate) unknown_at_ms: u64,
     pub(crate) shadow: Option<Arc<ShadowDecision>>,
     pub(crate) ended: Option<Box<Ended>>,
+    /// What most have nothing of.
+    pub(crate) extras: Option<Arc<Extras>>,
 }
 
 impl Kept {
@@ -56,6 +58,7 @@ impl Kept {
             unknown_at_ms: record.unknown_at_ms,
             shadow: record.shadow,
             ended: record.ended,
+            extras: record.extras,
         }
     }
 
@@ -82,6 +85,7 @@ impl Kept {
             unknown_at_ms: self.unknown_at_ms,
             shadow: self.shadow.clone(),
             ended: self.ended.clone(),
+            extras: self.extras.clone(),
         }
     }
 
@@ -106,7 +110,19 @@ impl Kept {
             ended_revision: ended.map(|ended| ended.revision),
             debt: ended.map(|ended| ended.debt).unwrap_or_default(),
             shadow: self.shadow.clone(),
+            extras: self.extras.clone(),
         }
+    }
+
+    /// The receipt that it ended with, before a correction if there was one since.
+    pub(crate) fn receipt_at_end(&self) -> Receipt {
+        let mut receipt = self.receipt(0);
+        if receipt.correction().is_some() {
+            receipt.state = if receipt.debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+            let extras = receipt.extras.get_or_insert_default();
+            Arc::make_mut(extras).estimate = Some(Estimate::default());
+        }
+        receipt
     }
 
     /// The lane that it was admitted in.
@@ -122,6 +138,22 @@ impl Kept {
             State::Started if at_ms >= self.expires_at_ms => State::UsageUnknown,
             state => state,
         }
+    }
+
+    /// Whether something may still be booked on it under the terms it was admitted with.
+    pub(crate) fn needs_terms(&self) -> bool {
+        let corrected = |estimate: &Estimate| estimate.correction.is_some();
+        self.ended.is_none() || self.estimate().is_some_and(|estimate| !corrected(estimate))
+    }
+
+    /// What is known of its estimated settlement, if it was one.
+    pub(crate) fn estimate(&self) -> Option<&Estimate> {
+        self.extras.as_ref()?.estimate.as_ref()
+    }
+
+    /// The idempotency key it was made with.
+    pub(crate) fn key(&self) -> Option<&IdempotencyKey> {
+        self.extras.as_ref()?.key.as_ref()
     }
 
     /// When timer work is due on it.
@@ -162,6 +194,11 @@ impl Book {
         }
     }
 
+    /// The extras of a reservation for writing.
+    pub(crate) fn extras_mut(&mut self, slot: u32) -> &mut Extras {
+        Arc::make_mut(self.reservations.get_mut(slot).extras.get_or_insert_default())
+    }
+
     /// What receipts say of legs.
     pub(crate) fn hold(&self, subject: &Arc<Subject>, places: SmallVec<[Leg; 8]>) -> Hold {
         let legs = places.iter().map(|leg| self.leg_receipt(leg)).collect();
@@ -178,6 +215,34 @@ fn write_amounts(amounts: &Amounts, out: &mut RowBytes) {
     out.put_u8(mask);
     for (_, amount) in amounts.iter() {
         out.put_u64(amount);
+    }
+}
+
+/// What tells the fixed part of the extras from a decision of the shadow lane, which may stand in its place.
+const FIXED_EXTRAS: u8 = 16;
+
+/// The part of the extras that never changes. Last among the fixed fields: it is nothing where there is nothing
+/// to say, since the extras themselves may come later.
+fn write_fixed_extras(extras: &Extras, out: &mut RowBytes) {
+    let Extras { asked, key, estimate: _, resolved_by: _ } = extras;
+    if asked.is_empty() && key.is_none() {
+        return;
+    }
+    out.put_u8(FIXED_EXTRAS);
+    write_amounts(asked, out);
+    out.put_optional_text(key.as_ref().map(IdempotencyKey::as_str));
+}
+
+/// The part of the extras that changes. Last of all fields: an estimate has no length of its own.
+fn write_extras(extras: &Extras, out: &mut RowBytes) {
+    out.put_optional_text(extras.resolved_by.as_ref().map(ActorName::as_str));
+    let Some(Estimate { correction }) = &extras.estimate else { return };
+    out.put_u8(1 + u8::from(correction.is_some()));
+    if let Some(Correction { at_ms, revision, actual, debt }) = correction {
+        out.put_u64(*at_ms);
+        out.put_u64(*revision);
+        write_amounts(actual, out);
+        write_amounts(debt, out);
     }
 }
 
@@ -228,6 +293,9 @@ impl Row for Kept {
         if let Some(decision) = &self.shadow {
             write_decision(decision, out);
         }
+        if let Some(extras) = self.extras.as_deref() {
+            write_fixed_extras(extras, out);
+        }
     }
 
     fn write(&self, out: &mut RowBytes) {
@@ -243,6 +311,9 @@ impl Row for Kept {
             write_amounts(&ended.debt, out);
         }
         out.put_optional_text(self.operation.as_ref().map(OperationId::as_str));
+        if let Some(extras) = self.extras.as_deref() {
+            write_extras(extras, out);
+        }
     }
 }
 

@@ -147,6 +147,7 @@ impl Restoring {
     fn add_reservation(&mut self, slot: u32, row: ReservationRow) -> Result<(), RestoreError> {
         let id = row.id;
         self.check_new_id(id)?;
+        self.check_new_key(&row)?;
         for leg in row.legs.iter() {
             let book = &mut self.book;
             let dangling = || RestoreError::Dangling(format!("reservation {id}"));
@@ -170,6 +171,7 @@ impl Restoring {
             return Err(RestoreError::Duplicate(format!("reservation slot {slot}")));
         }
         book.derived.add_id(id, Found::Reservation(slot));
+        book.derived.keys.add(&book.reservations, slot);
         if !mutants::on("restore-without-timers") {
             book.schedule_reservation(slot);
         }
@@ -201,6 +203,14 @@ impl Restoring {
     fn check_new_id(&self, id: crate::ids::ReservationId) -> Result<(), RestoreError> {
         match self.book.find(id) {
             Some(_) => Err(RestoreError::Duplicate(format!("reservation {id}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_new_key(&self, row: &ReservationRow) -> Result<(), RestoreError> {
+        let Some(key) = row.extras.as_ref().and_then(|extras| extras.key.as_ref()) else { return Ok(()) };
+        match self.book.derived.keys.find(&self.book.reservations, &row.subject.tenant, key) {
+            Some(_) => Err(RestoreError::Duplicate(format!("key {key} of {}", row.subject.tenant))),
             None => Ok(()),
         }
     }

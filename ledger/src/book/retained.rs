@@ -24,6 +24,7 @@ type Place = (u64, u8, u128);
 #[derive(Debug)]
 enum What<'a> {
     Ended(&'a Kept),
+    Corrected(&'a Kept),
     Event(&'a Arc<Event>),
 }
 
@@ -40,7 +41,11 @@ impl BookSnapshot {
             let ended = kept.ended.as_ref()?;
             Some(((ended.revision, 0, kept.id.0), What::Ended(kept)))
         });
-        for (place, what) in events.chain(ended) {
+        let corrected = self.reservations.iter().filter_map(|(_, kept)| {
+            let correction = kept.estimate()?.correction.as_ref()?;
+            Some(((correction.revision, 0, kept.id.0), What::Corrected(kept)))
+        });
+        for (place, what) in events.chain(ended).chain(corrected) {
             found.insert(place, what);
             if found.len() > records_max
                 && let Some(((revision, ..), _)) = found.pop_first()
@@ -100,7 +105,8 @@ impl Iterator for Retained<'_> {
     fn next(&mut self) -> Option<Effect> {
         Some(match self.found.next()? {
             // Its state is final, whatever the time.
-            What::Ended(kept) => Effect::Ended(Arc::new(kept.receipt(0))),
+            What::Ended(kept) => Effect::Ended(Arc::new(kept.receipt_at_end())),
+            What::Corrected(kept) => Effect::Ended(Arc::new(kept.receipt(0))),
             What::Event(event) => Effect::Event(Arc::clone(event)),
         })
     }

@@ -7,7 +7,7 @@ use crate::book::lineage::write_calendar;
 use crate::ids::UserId;
 use crate::plan::{Calendar, Override, Overrides};
 use crate::query::{PublishedPlan, RolledBack, TenantVersion};
-use crate::record::{Freeze, Header};
+use crate::record::{Freeze, FreezeCause, Header};
 
 pub(crate) fn hash_plan(plan: &PublishedPlan) -> u128 {
     let mut out = RowBytes::default();
@@ -75,11 +75,21 @@ pub(crate) fn hash_freeze(freeze: &Freeze) -> u128 {
     out.put_text(freeze.tenant.as_str());
     out.put_optional_text(freeze.user.as_ref().map(UserId::as_str));
     out.put_text(freeze.route.as_str());
-    out.put_text(freeze.limit.as_str());
-    out.put_u8(freeze.level as u8);
-    out.put_u8(freeze.unit as u8);
     out.put_u64(freeze.at_ms);
-    out.put_u128(freeze.reservation.0);
+    match &freeze.cause {
+        FreezeCause::Breach { reservation, limit, level, unit } => {
+            out.put_u8(1);
+            out.put_text(limit.as_str());
+            out.put_u8(*level as u8);
+            out.put_u8(*unit as u8);
+            out.put_u128(reservation.0);
+        }
+        FreezeCause::Operator { actor, reason } => {
+            out.put_u8(2);
+            out.put_text(actor.as_str());
+            out.put_text(reason);
+        }
+    }
     xxh3_128(out.as_slice())
 }
 

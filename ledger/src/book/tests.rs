@@ -43,6 +43,7 @@ fn reserve(number: u128, tokens: u64) -> Command {
         model: None,
         region: None,
         amounts: Amounts::NONE.with(Unit::Tokens, tokens),
+        minimum: Amounts::NONE,
         hold_ttl_ms: None,
     };
     let request_digest = request.digest();
@@ -51,6 +52,7 @@ fn reserve(number: u128, tokens: u64) -> Command {
         attempt: 1,
         request,
         request_digest,
+        key: None,
     })
 }
 
@@ -387,7 +389,7 @@ fn the_usage_of_a_withdrawn_limit_is_told_before_it_is_dropped() {
     let operation: crate::ids::OperationId = "op".parse().unwrap();
     entry(&mut book, NOW_MS, Command::Start(Start { id, operation: operation.clone() }));
     let actual = Amounts::NONE.with(Unit::Tokens, 30);
-    entry(&mut book, NOW_MS, Command::Settle(Settle { id, operation, actual }));
+    entry(&mut book, NOW_MS, Command::Settle(Settle { id, operation, actual, estimated: false }));
     let start = PLAN.find("  total:").unwrap();
     let without = &PLAN[..start];
     let publish = Command::PublishPlan(PublishPlan {

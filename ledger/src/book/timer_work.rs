@@ -7,7 +7,7 @@ use crate::book::derived::TimerWork;
 use crate::book::{Book, Uncovered};
 use crate::event::Effect;
 use crate::ids::ReservationId;
-use crate::limits::{DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
+use crate::limits::{CORRECTION_WINDOW_MS, DROPS_PER_ENTRY_MAX, ID_AHEAD_MS, TIMERS_PER_ENTRY_MAX};
 use crate::mutants;
 use crate::record::Ended;
 use crate::unit::Amounts;
@@ -83,8 +83,9 @@ impl Book {
         self.derived.tally.leave(row.state);
         row.state = State::UsageUnknown;
         self.derived.tally.enter(row.state);
-        row.unknown_at_ms = now_ms;
-        self.derived.unknown.insert((now_ms, row.id));
+        // By report: now. By deadline: since then, whenever an entry came to see it.
+        row.unknown_at_ms = now_ms.min(row.expires_at_ms);
+        self.derived.unknown.insert((row.unknown_at_ms, row.id));
     }
 
     /// If the usage deadline has passed without a timer entry, the reservation is unknown from now on.
@@ -98,7 +99,12 @@ impl Book {
     /// Ends a reservation whose legs were ended. Gives its last receipt.
     pub(crate) fn end(&mut self, slot: u32, state: State, actual: Amounts, debt: Amounts) -> Arc<Receipt> {
         let (at_ms, revision) = (self.header.clock_ms, self.header.revision);
-        let forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
+        let mut forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
+        if self.reservations.get(slot).estimate().is_some() {
+            let window_ms =
+                self.route_of(slot).map_or(CORRECTION_WINDOW_MS, |route| route.correction_window_ms);
+            forget_at_ms = forget_at_ms.max(at_ms.saturating_add(window_ms));
+        }
         let row = self.reservations.get_mut(slot);
         self.derived.tally.leave(row.state);
         self.derived.tally.enter(state);
@@ -109,6 +115,21 @@ impl Book {
         }
         let receipt = Arc::new(row.receipt(at_ms));
         self.derived.reservation_timers.schedule(forget_at_ms, slot);
+        self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
+        receipt
+    }
+
+    /// A settled reservation was corrected: it is remembered as if it had ended now, since the correction may
+    /// be repeated. Gives its last receipt.
+    pub(crate) fn end_again(&mut self, slot: u32, state: State) -> Arc<Receipt> {
+        let forget_at_ms = self.forget_at_ms(self.reservations.get(slot).id);
+        let row = self.reservations.get_mut(slot);
+        row.state = state;
+        if let Some(ended) = row.ended.as_mut().filter(|ended| ended.forget_at_ms < forget_at_ms) {
+            ended.forget_at_ms = forget_at_ms;
+            self.derived.reservation_timers.schedule(forget_at_ms, slot);
+        }
+        let receipt = self.receipt_of(slot);
         self.derived.effects.push(Effect::Ended(Arc::clone(&receipt)));
         receipt
     }

@@ -31,6 +31,12 @@ impl Timers {
         None
     }
 
+    /// Entries that are due by an instant, stale ones included, by due time.
+    pub(crate) fn due_by(&self, now_ms: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let due = self.buckets.range(..=now_ms);
+        due.flat_map(|(due_ms, slots)| slots.iter().map(move |slot| (*due_ms, *slot)))
+    }
+
     /// Takes up to `most` slots that are due, in the order (due time, key). `key` gives a row's place among
     /// those of the same due time, or `None` if the slot's row is not due then.
     pub(crate) fn take_due<K: Ord>(

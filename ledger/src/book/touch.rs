@@ -9,7 +9,7 @@ use crate::book::derived::Found;
 use crate::book::lineage::Sink;
 use crate::book::{Book, Counted};
 use crate::event::Effect;
-use crate::ids::ReservationId;
+use crate::ids::{IdempotencyKey, ReservationId, TenantId};
 use crate::mutants;
 use crate::record::{ClosedAccount, Leg, Lineage};
 use crate::unit::{Amounts, Unit};
@@ -76,6 +76,11 @@ impl Book {
         self.derived.find_id(&self.reservations, &self.tombstones, id)
     }
 
+    /// The reservation that a tenant made with an idempotency key.
+    pub(crate) fn find_key(&self, tenant: &TenantId, key: &IdempotencyKey) -> Option<u32> {
+        self.derived.keys.find(&self.reservations, tenant, key)
+    }
+
     /// Touches every lineage that a reservation is held on, and gives its legs. On an error the command must be refused.
     pub(crate) fn touch_legs(&mut self, slot: u32) -> Result<SmallVec<[Leg; 8]>, Uncovered> {
         let legs = SmallVec::<[Leg; 8]>::from_slice(self.reservations.get(slot).legs());
@@ -90,9 +95,7 @@ impl Book {
         for leg in legs {
             let debt = self.end_leg(leg, actual, id);
             if debt > 0 {
-                let unit = self.lineages.get(leg.lineage).unit;
-                let debt = u64::try_from(debt).unwrap_or(u64::MAX).max(debts.get(unit).unwrap_or(0));
-                debts.set(unit, Some(debt));
+                raise(&mut debts, self.lineages.get(leg.lineage).unit, debt);
             }
         }
         debts
@@ -116,26 +119,83 @@ impl Book {
         } else {
             self.end_closed_leg(leg, spent, id)
         };
-        if debt > debt_before {
-            // Seldom, and so looked up here.
-            let generation = match self.find(id) {
-                Some(Found::Reservation(slot)) => self.reservations.get(slot).generation,
-                _ => self.header.generation,
-            };
-            self.lineages.get_mut(leg.lineage).note_debt(debt_before, generation);
-        }
+        self.note_debt(leg, debt_before, id);
         self.put_away(leg.lineage);
         debt
     }
 
-    fn end_closed_leg(&mut self, leg: &Leg, spent: u64, id: ReservationId) -> u128 {
-        let Some(closed) = self.derived.closed_slot(&self.closed, leg.lineage, leg.account) else {
-            panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account);
+    /// Notes whose reservation left debt that was not there before.
+    fn note_debt(&mut self, leg: &Leg, debt_before: u128, id: ReservationId) {
+        if self.lineages.get(leg.lineage).debt <= debt_before {
+            return;
+        }
+        // Seldom, and so looked up here.
+        let generation = match self.find(id) {
+            Some(Found::Reservation(slot)) => self.reservations.get(slot).generation,
+            _ => self.header.generation,
         };
+        self.lineages.get_mut(leg.lineage).note_debt(debt_before, generation);
+    }
+
+    /// Books on the legs of a settled reservation, whose lineages were touched, what differs between its
+    /// estimate and what it really used. Gives the debt that remains per unit, the largest of each.
+    pub(crate) fn correct_legs(
+        &mut self,
+        id: ReservationId,
+        legs: &[Leg],
+        before: &Amounts,
+        actual: &Amounts,
+    ) -> Amounts {
+        let mut debts = Amounts::NONE;
+        for leg in legs {
+            let unit = self.lineages.get(leg.lineage).unit;
+            let booked =
+                |amounts: &Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
+            let debt = self.correct_leg(leg, booked(before), booked(actual), id);
+            if debt > 0 {
+                raise(&mut debts, unit, debt);
+            }
+        }
+        debts
+    }
+
+    fn correct_leg(&mut self, leg: &Leg, before: u64, actual: u64, id: ReservationId) -> u128 {
+        let debt_before = self.lineages.get(leg.lineage).debt;
+        if self.lineages.get(leg.lineage).current.number == leg.account {
+            let row = self.lineages.get_mut(leg.lineage);
+            row.correct_current(before, actual, id, &mut self.derived.sink);
+        } else {
+            let closed = self.closed_slot_of(leg, id);
+            self.note_closed(closed);
+            let row = self.lineages.get_mut(leg.lineage);
+            let account = &mut self.closed.get_mut(closed).account;
+            row.correct_closed(account, before, actual, id, &mut self.derived.sink);
+        }
+        self.note_debt(leg, debt_before, id);
+        self.put_away(leg.lineage);
+        self.lineages.get(leg.lineage).debt
+    }
+
+    fn end_closed_leg(&mut self, leg: &Leg, spent: u64, id: ReservationId) -> u128 {
+        let closed = self.closed_slot_of(leg, id);
         self.note_closed(closed);
         let row = self.lineages.get_mut(leg.lineage);
         let account = &mut self.closed.get_mut(closed).account;
         row.settle_closed(account, leg.amount, spent, id, &mut self.derived.sink);
         row.debt
     }
+
+    /// The slot of the closed account that a leg is on.
+    fn closed_slot_of(&self, leg: &Leg, id: ReservationId) -> u32 {
+        match self.derived.closed_slot(&self.closed, leg.lineage, leg.account) {
+            Some(closed) => closed,
+            None => panic!("{id}: lineage {} has no account {}", leg.lineage, leg.account),
+        }
+    }
+}
+
+/// Keeps the largest debt of each unit.
+fn raise(debts: &mut Amounts, unit: Unit, debt: u128) {
+    let debt = u64::try_from(debt).unwrap_or(u64::MAX);
+    debts.set(unit, Some(debt.max(debts.get(unit).unwrap_or(0))));
 }

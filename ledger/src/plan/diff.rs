@@ -151,6 +151,7 @@ fn route_facts(route: &Route) -> Facts {
         ("hold_ttl_max", route.hold_ttl_ms_max),
         ("usage_deadline", route.usage_deadline_ms),
         ("usage_deadline_max", route.usage_deadline_ms_max),
+        ("correction_window", route.correction_window_ms),
     ] {
         put(&mut facts, key, Some(format!("{ms} ms")));
     }

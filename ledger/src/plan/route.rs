@@ -23,6 +23,8 @@ pub struct Route {
     pub usage_deadline_ms: u64,
     /// Longest usage deadline that a renew may ask for, ms from the renewal.
     pub usage_deadline_ms_max: u64,
+    /// How long a settlement that was estimated is remembered for its correction, ms from the settlement.
+    pub correction_window_ms: u64,
     /// Higher goes first in the client's scheduler.
     pub priority: u32,
     /// Most debt per lineage and unit; past it the route is frozen for the subject.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{
-    Command, EntryHeader, EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    RollBack, SetTenant, Settle, Start, Unfreeze,
+    Command, Correct, EntryHeader, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
+    Reserve, ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
-use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Book, Effect, ReservationId};
+use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Book, Effect, ReservationId, UnknownUsage};
 
 use super::script::{Line, Words, read};
 use super::{show, time};
@@ -137,6 +137,16 @@ impl Run {
                     self.note_state(id, receipt.state.as_str());
                 }
                 vec![found.as_ref().map_or("none".to_owned(), show::receipt)]
+            }
+            "unknowns" => {
+                let found = self.book.unknowns(None, None, self.now_ms, 100);
+                let line = |usage: &UnknownUsage| {
+                    format!("since {}: {}", time::show(usage.since_ms), show::receipt(&usage.receipt))
+                };
+                match found.is_empty() {
+                    true => vec!["none".to_owned()],
+                    false => found.iter().map(line).collect(),
+                }
             }
             "counts" => {
                 let counts = self.book.counts();
@@ -350,15 +360,22 @@ impl Run {
                     model: words.option("model").map(|model| model.parse().unwrap()),
                     region: words.option("region").map(|region| region.parse().unwrap()),
                     amounts: words.amounts(),
+                    minimum: words.amounts_with("min_"),
                     hold_ttl_ms: words.option("ttl").map(time::duration),
                 };
                 let request_digest = request.digest();
-                Command::Reserve(Reserve { id, attempt: 1, request, request_digest })
+                let key = words.option("key").map(|key| key.parse().unwrap());
+                Command::Reserve(Reserve { id, attempt: 1, request, request_digest, key })
             }
             "start" => Command::Start(Start { id: self.id(words), operation: operation() }),
-            "settle" => {
+            "settle" | "estimate" => {
                 let id = self.id(words);
-                Command::Settle(Settle { id, operation: operation(), actual: words.amounts() })
+                let (actual, estimated) = (words.amounts(), words.verb == "estimate");
+                Command::Settle(Settle { id, operation: operation(), actual, estimated })
+            }
+            "correct" => {
+                let id = self.id(words);
+                Command::Correct(Correct { id, operation: operation(), actual: words.amounts() })
             }
             "release" => Command::Release(Release { id: self.id(words) }),
             "renew" => {
@@ -366,6 +383,19 @@ impl Run {
                 Command::Renew(Renew { id: self.id(words), extend_ms })
             }
             "unknown" => Command::ReportUnknown(ReportUnknown { id: self.id(words), operation: operation() }),
+            "resolve" => Command::ResolveUnknown(ResolveUnknown {
+                id: self.id(words),
+                actual: words.amounts(),
+                actor: actor(),
+                reason: words.option("reason").unwrap_or("asked").to_owned(),
+            }),
+            "freeze" => Command::Freeze(Freeze {
+                tenant: words.plain[0].parse().unwrap(),
+                user: words.option("user").map(|user| user.parse().unwrap()),
+                route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                actor: actor(),
+                reason: words.option("reason").unwrap_or("abuse").to_owned(),
+            }),
             "unfreeze" => Command::Unfreeze(Unfreeze {
                 tenant: words.plain[0].parse().unwrap(),
                 user: words.option("user").map(|user| user.parse().unwrap()),

@@ -53,10 +53,15 @@ impl Words {
     }
 
     pub fn amounts(&self) -> Amounts {
+        self.amounts_with("")
+    }
+
+    /// Amounts whose options begin with something before the unit: `min_tokens=10`.
+    pub fn amounts_with(&self, prefix: &str) -> Amounts {
         let mut amounts = Amounts::NONE;
         for unit in Unit::ALL {
-            amounts
-                .set(unit, self.option(unit.as_str()).map(|amount| amount.replace('_', "").parse().unwrap()));
+            let amount = self.option(&format!("{prefix}{unit}"));
+            amounts.set(unit, amount.map(|amount| amount.replace('_', "").parse().unwrap()));
         }
         amounts
     }

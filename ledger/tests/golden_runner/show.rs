@@ -25,6 +25,7 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Published { generation, changed } => {
             format!("generation {generation}{}", if *changed { "" } else { ", unchanged" })
         }
+        Answer::Frozen { changed } => if *changed { "frozen" } else { "was frozen already" }.to_owned(),
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
         Answer::Adjusted(receipt) => format!(
             "adjusted: {}; before: {}, generation {}",
@@ -72,19 +73,37 @@ fn adjusted(receipt: &AdjustmentReceipt) -> String {
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text =
         format!("{} {} {}", receipt.state.as_str(), receipt.tier.as_str(), amounts(&receipt.reserved));
+    let extras = receipt.extras.as_deref().cloned().unwrap_or_default();
+    if !extras.asked.is_empty() {
+        text += &format!(" of {}", amounts(&extras.asked));
+    }
     text += &format!(", generation {}", receipt.generation);
+    if let Some(key) = &extras.key {
+        text += &format!(", key {key}");
+    }
     if let Some(decision) = &receipt.shadow {
         text += &format!(", in shadow ({})", self::decision(decision));
     }
     match (&receipt.actual, receipt.ended_at_ms) {
         (Some(actual), Some(ended)) => {
-            text += &format!(", used {}, ended {}", amounts(actual), time::show(ended));
+            let word = if extras.estimate.is_some() { "estimated" } else { "used" };
+            text += &format!(", {word} {}, ended {}", amounts(actual), time::show(ended));
             if !receipt.debt.is_empty() {
                 text += &format!(", debt {}", amounts(&receipt.debt));
             }
         }
         (None, Some(ended)) => text += &format!(", ended {}", time::show(ended)),
         _ => text += &format!(", until {}", time::show(receipt.expires_at_ms)),
+    }
+    if let Some(actor) = &extras.resolved_by {
+        text += &format!(", by {actor}'s word");
+    }
+    if let Some(correction) = receipt.correction() {
+        let at = time::show(correction.at_ms);
+        text += &format!(", corrected to {} {at}", amounts(&correction.actual));
+        if !correction.debt.is_empty() {
+            text += &format!(", debt then {}", amounts(&correction.debt));
+        }
     }
     text
 }
@@ -249,6 +268,14 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Unfrozen { tenant, user, route, actor, reason } => {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
+        }
+        EventKind::UnknownResolved { tenant, user, route, actor, reason, .. } => {
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("unknown resolved, {tenant}{user} on {route} by {actor}: {reason}")
+        }
+        EventKind::Frozen { tenant, user, route, actor, reason } => {
+            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
+            format!("frozen {tenant}{user} on {route} by {actor}: {reason}")
         }
         EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, forced, actor } => {

@@ -37,15 +37,19 @@ impl Writer {
     }
 
     fn reserve(&mut self, number: u32, amounts: Amounts) {
+        self.reserve_up_to(number, amounts, Amounts::NONE);
+    }
+
+    fn reserve_up_to(&mut self, number: u32, amounts: Amounts, minimum: Amounts) {
         let id = Id { at_ms: BEGIN_MS.max(self.now.saturating_sub(10)), number };
-        self.act(Act::Reserve { id, subject: SUBJECT, amounts, ttl_ms: None });
+        self.act(Act::Reserve { id, subject: SUBJECT, amounts, minimum, key: None, ttl_ms: None });
     }
 
     /// Starts and settles the reservation that was made at a time.
     fn settle(&mut self, made_at_ms: u64, number: u32, actual: Amounts) {
         let id = Id { at_ms: BEGIN_MS.max(made_at_ms.saturating_sub(10)), number };
         self.act(Act::Start { id, operation: 0 });
-        self.act(Act::Settle { id, operation: 0, actual });
+        self.act(Act::Settle { id, operation: 0, actual, estimated: false });
     }
 
     fn run(self) -> Outcome {
@@ -104,6 +108,21 @@ fn case_4_twenty_estimates_of_100_on_1000() {
     let reasons = reasons(&writer.run());
     assert_eq!(reasons.iter().filter(|reason| reason.is_none()).count(), 10);
     assert!(reasons[10..].iter().all(|reason| *reason == Some(Reason::Held)));
+}
+
+#[test]
+fn case_13_granted_up_to_what_there_is() {
+    let mut writer =
+        Writer::new("  l: { unit: tokens, scope: global, period: { limit: 100, every: day } }\n");
+    writer.reserve(0, tokens(50));
+    writer.reserve_up_to(1, tokens(90), tokens(10));
+    writer.settle(writer.now, 1, tokens(55));
+    writer.reserve_up_to(2, tokens(10), tokens(1));
+    let outcome = writer.run();
+    let Answer::Reservation(receipt) = &outcome.answers[2] else { panic!("{:?}", outcome.answers[2]) };
+    assert_eq!(receipt.reserved.get(Unit::Tokens), Some(50));
+    assert_eq!(receipt.extras.as_ref().and_then(|extras| extras.asked.get(Unit::Tokens)), Some(90));
+    assert_eq!(reasons(&outcome)[4], Some(Reason::Debt));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use holdfast_ledger::plan::Rule;
 use holdfast_ledger::query::{Drain, RolledBack};
 use holdfast_ledger::record::Lane;
 use holdfast_ledger::shadow::ShadowDecision;
-use holdfast_ledger::{Answer, Book, QuotaLine, Refusal};
+use holdfast_ledger::{Amounts, Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
 use crate::naive::Model;
@@ -26,6 +26,7 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         route: receipt.hold.subject.route.clone(),
         tier: receipt.tier,
         reserved: receipt.reserved,
+        cut: receipt.extras.as_ref().map_or(Amounts::NONE, |extras| extras.asked),
         legs: receipt.hold.legs.iter().map(leg).collect(),
         reserved_at_ms: receipt.reserved_at_ms,
         reserved_revision: receipt.reserved_revision,
@@ -33,6 +34,9 @@ pub fn sketch_of(receipt: &Receipt) -> Sketch {
         operation: receipt.operation.clone(),
         started_at_ms: receipt.started_at_ms,
         actual: receipt.actual,
+        estimated: receipt.extras.as_ref().is_some_and(|extras| extras.estimate.is_some()),
+        resolved: receipt.extras.as_ref().is_some_and(|extras| extras.resolved_by.is_some()),
+        corrected: receipt.correction().map(|correction| (correction.actual, correction.debt)),
         ended_at_ms: receipt.ended_at_ms,
         debt: receipt.debt,
         shadow: receipt.shadow.as_deref().map(shadow_of),
@@ -143,6 +147,7 @@ pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Resu
         (Answer::Published { generation, changed }, Verdict::Published { generation: g, changed: c }) => {
             generation == g && changed == c
         }
+        (Answer::Frozen { changed }, Verdict::Frozen { changed: c }) => changed == c,
         (Answer::Unfrozen { changed }, Verdict::Unfrozen { changed: c }) => changed == c,
         (Answer::Adjusted(receipt), Verdict::Adjusted(booked)) => booked_of(receipt) == **booked,
         (Answer::Ticked { .. } | Answer::Rules { .. }, Verdict::Done) => true,

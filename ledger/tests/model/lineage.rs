@@ -21,6 +21,8 @@ pub enum Fact {
     Hold(ReservationId, u64),
     /// A reservation that was admitted under a generation ends, having used this much.
     End(ReservationId, u64, u64),
+    /// What an ended reservation that was admitted under a generation was said to have used, and what it used in truth.
+    Correct(ReservationId, u64, u64, u64),
     /// An operator gives capacity, or takes it (negative).
     Capacity(i128),
     /// An operator books usage under a generation, or takes some off (negative).
@@ -65,6 +67,8 @@ pub struct Balance {
     overdraft: BTreeMap<u64, i128>,
     /// Open holds: where they were made.
     open: BTreeMap<ReservationId, (u64, i128)>,
+    /// Ended holds: where they were made.
+    ended: BTreeMap<ReservationId, u64>,
     /// Held and spent by epoch.
     usage: BTreeMap<u64, (i128, i128)>,
     /// What operators gave less what they took, by epoch.
@@ -95,6 +99,11 @@ impl Balance {
                 Fact::End(id, used, generation) => {
                     let before = balance.owed();
                     balance.end(*id, i128::from(*used));
+                    balance.date_debt(before, *generation);
+                }
+                Fact::Correct(id, said, used, generation) => {
+                    let before = balance.owed();
+                    balance.correct(*id, i128::from(*said), i128::from(*used));
                     balance.date_debt(before, *generation);
                 }
                 Fact::Capacity(amount) => balance.give(*amount),
@@ -362,10 +371,21 @@ impl Balance {
 
     fn end(&mut self, id: ReservationId, used: i128) {
         let Some((epoch, held)) = self.open.remove(&id) else { return };
+        self.ended.insert(id, epoch);
+        self.account(epoch, (held, used), (-held, used));
+    }
+
+    fn correct(&mut self, id: ReservationId, said: i128, used: i128) {
+        let Some(epoch) = self.ended.get(&id).copied() else { return };
+        self.account(epoch, (said, used), (0, used - said));
+    }
+
+    /// In the epoch of a hold, held and spent change; `held` was set aside for what was `used`.
+    fn account(&mut self, epoch: u64, (held, used): (i128, i128), change: (i128, i128)) {
         let (free, owed) = (self.free(), self.owed());
         let usage = self.usage.entry(epoch).or_default();
-        usage.0 -= held;
-        usage.1 += used;
+        usage.0 += change.0;
+        usage.1 += change.1;
         match self.rule.clone() {
             Some(Rule::Bucket { per_ms, .. }) => {
                 let full = self.pace().map_or(0, |(_, per_ms, burst)| burst * per_ms);

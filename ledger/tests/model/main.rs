@@ -65,6 +65,7 @@ fn book_and_model_agree() {
         "adjusted",
         "adjustment conflict",
         "conflict",
+        "corrected",
         "debt",
         "destructive",
         "ended epoch",
@@ -74,15 +75,19 @@ fn book_and_model_agree() {
         "forced",
         "forgotten",
         "frozen",
+        "frozen by an operator",
         "generation mismatch",
+        "granted less",
         "held",
         "id in future",
         "id too old",
         "invalid",
+        "key",
         "never fits",
         "not found",
         "published",
         "released",
+        "resolved",
         "rolled back",
         "shadow admitted",
         "shadow debt",
@@ -121,7 +126,7 @@ fn the_shadow_lane_leaves_no_trace_in_the_enforced_one() {
 /// The same comparison over the enforced lane finds its trace.
 #[test]
 fn the_enforced_lane_leaves_its_trace() {
-    let found: Vec<_> = (0..20)
+    let found: Vec<_> = (0..300)
         .filter_map(|seed| drive::leaves_no_trace(&Script::generate(seed), Lane::Enforced).err())
         .collect();
     // Answers, quotas, events.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_ledger::answer::{Reason, State, Tier};
-use holdfast_ledger::command::{Command, Release, Renew, ReportUnknown, Request, Reserve, Settle, Start};
+use holdfast_ledger::command::{
+    Command, Correct, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown, Settle, Start,
+};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
@@ -129,6 +131,7 @@ impl Model {
             Command::Reserve(reserve) => self.reserve(reserve),
             Command::Start(start) => self.start(start),
             Command::Settle(settle) => self.settle(settle),
+            Command::Correct(correct) => self.correct(correct),
             Command::Release(release) => self.release(release),
             Command::Renew(renew) => self.renew(renew),
             Command::ReportUnknown(report) => self.report(report),
@@ -136,6 +139,8 @@ impl Model {
             Command::UnreadablePlan(_) => Verdict::Invalid,
             Command::RollBack(roll_back) => self.roll_back(roll_back),
             Command::SetTenant(set) => self.set_tenant(set),
+            Command::Freeze(freeze) => self.freeze(freeze),
+            Command::ResolveUnknown(resolve) => self.resolve(resolve),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
             Command::Adjust(adjust) => self.adjust(adjust),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,
@@ -171,6 +176,11 @@ impl Model {
         if self.has_tombstone(reserve.id) {
             return Verdict::WrongState(State::Released);
         }
+        if let Some(first) = self.first_with_key(reserve) {
+            self.seen.insert("key");
+            let same = first.digest == reserve.request_digest;
+            return if same { first.sketch(now) } else { Verdict::Conflict(first.state_at(now)) };
+        }
         if let Err(refusal) = self.check_fresh(reserve.id) {
             return refusal;
         }
@@ -183,9 +193,16 @@ impl Model {
         if asked.iter().any(zero) || ttl == 0 || ttl > route.hold_ttl_ms_max {
             return Verdict::Invalid;
         }
+        let minimum = reserve.request.minimum;
+        let foreign = |(unit, least)| asked.get(unit).is_none_or(|most| least > most);
+        if minimum.iter().any(zero) || minimum.iter().any(foreign) {
+            return Verdict::Invalid;
+        }
+        let mut needed = asked;
+        minimum.iter().for_each(|(unit, least)| needed.set(unit, Some(least)));
         let too_large = asked.iter().any(too_large);
         let in_shadow = lane_of(route, &reserve.request) == Lane::Shadow;
-        let rejection = self.reject(&plan, route, &reserve.request, asked);
+        let rejection = self.reject(&plan, route, &reserve.request, needed);
         let refused = match (in_shadow, too_large, rejection) {
             (false, true, _) => return Verdict::Invalid,
             (false, false, Some(no)) => return Verdict::Rejected(Box::new(no)),
@@ -193,10 +210,18 @@ impl Model {
             (true, false, Some(no)) => Some(Shadow::of(&no)),
             (_, false, None) => None,
         };
+        let (granted, mut cut) = match refused {
+            Some(_) => (Amounts::NONE, Amounts::NONE),
+            None => self.grant(&plan, route, &reserve.request, asked),
+        };
+        // In shadow everything is given that is asked; only what is held there is less.
+        if in_shadow {
+            cut = Amounts::NONE;
+        }
         let mut tier = Tier::Normal;
         let (mut legs, mut keys) = (Vec::new(), Vec::new());
         // What the shadow lane would have refused takes nothing.
-        let takes = if refused.is_some() { Vec::new() } else { legs_of(&plan, &reserve.request, asked) };
+        let takes = if refused.is_some() { Vec::new() } else { legs_of(&plan, &reserve.request, granted) };
         for (limit, amount) in takes {
             let key = key_of(limit, route, &reserve.request);
             self.units.insert(key.clone(), limit.unit);
@@ -216,6 +241,7 @@ impl Model {
         let reservation = Reservation {
             id: reserve.id,
             digest: reserve.request_digest,
+            key: reserve.key.clone(),
             request: reserve.request.clone(),
             route: route.clone(),
             grace_ms: plan.expiring_grace_ms,
@@ -225,7 +251,8 @@ impl Model {
                 generation: self.generation(),
                 route: route.name.clone(),
                 tier,
-                reserved: asked,
+                reserved: if in_shadow { asked } else { granted },
+                cut,
                 legs,
                 reserved_at_ms: now,
                 reserved_revision: self.revision,
@@ -233,6 +260,9 @@ impl Model {
                 operation: None,
                 started_at_ms: None,
                 actual: None,
+                estimated: false,
+                resolved: false,
+                corrected: None,
                 ended_at_ms: None,
                 debt: Amounts::NONE,
                 shadow,
@@ -242,6 +272,29 @@ impl Model {
         let verdict = reservation.sketch(now);
         self.reservations.push(reservation);
         verdict
+    }
+
+    /// The reservation that a tenant's key stands for: every one that is remembered has a key of its own.
+    fn first_with_key(&self, reserve: &Reserve) -> Option<Reservation> {
+        let tenant = &reserve.request.tenant;
+        let mut known = self.reservations.iter().filter(|known| known.request.tenant == *tenant);
+        known.find(|known| known.key.is_some() && known.key == reserve.key).cloned()
+    }
+
+    /// What is granted of an ask whose minimum fits, and what was asked where it is less: every limit in turn
+    /// takes away what it has not got.
+    fn grant(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> (Amounts, Amounts) {
+        let (mut granted, mut cut) = (asked, Amounts::NONE);
+        for (limit, _) in legs_of(plan, request, asked) {
+            let balance = self.balance(&key_of(limit, route, request), self.clock_ms);
+            let bounded = !matches!(balance.rule, Some(Rule::Unlimited { .. }));
+            let over = i128::from(granted.get(limit.unit).unwrap_or(0)) - balance.available;
+            if request.minimum.get(limit.unit).is_some() && bounded && over > 0 {
+                granted.set(limit.unit, u64::try_from(balance.available).ok());
+                cut.set(limit.unit, asked.get(limit.unit));
+            }
+        }
+        (granted, cut)
     }
 
     /// Why a limit says no, or nothing. The order of reporting is that of docs/ledger.md.
@@ -324,18 +377,127 @@ impl Model {
         if known.receipt.operation.as_ref() != Some(&settle.operation) {
             return Verdict::Conflict(state);
         }
-        let actual = actual_of(known.receipt.reserved, settle.actual);
+        let mut said = settle.actual;
+        for unit in [Unit::Tokens, Unit::Micros].into_iter().filter(|_| settle.estimated) {
+            said.set(unit, said.get(unit).or(known.receipt.reserved.get(unit)));
+        }
+        let actual = actual_of(known.receipt.reserved, said);
         if settle.actual.iter().any(|(unit, used)| used > 0 && actual.get(unit).is_none()) {
             return Verdict::Invalid;
         }
         if let Some(settled) = known.receipt.actual {
-            return if settled == actual { known.sketch(now) } else { Verdict::Conflict(state) };
+            let same = settled == actual && known.receipt.estimated == settle.estimated;
+            return if same { known.sketch(now) } else { Verdict::Conflict(state) };
         }
+        if settle.estimated && state == State::UsageUnknown {
+            return Verdict::WrongState(state);
+        }
+        let held = known.legs.iter().map(|(_, held)| *held).collect();
         self.finish(at, actual, window);
+        let debt = self.judge_settlement(at, actual, held, None);
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        known.receipt.actual = Some(actual);
+        known.receipt.estimated = settle.estimated;
+        known.receipt.debt = debt;
+        if settle.estimated {
+            let until = now + known.route.correction_window_ms;
+            known.forget_at_ms = known.forget_at_ms.max(Some(until));
+        }
+        known.sketch(now)
+    }
+
+    /// An operator's word ends what nobody knows, and nothing else.
+    fn resolve(&mut self, resolve: &ResolveUnknown) -> Verdict {
+        let (now, window) = (self.clock_ms, self.window_ms());
+        let Some(at) = self.find(resolve.id) else { return self.missing(resolve.id) };
+        let known = &self.reservations[at];
+        let state = known.state_at(now);
+        let (reserved, said) = (known.receipt.reserved, resolve.actual);
+        if known.receipt.operation.is_none() {
+            return Verdict::WrongState(state);
+        }
+        let silent = [Unit::Tokens, Unit::Micros].into_iter();
+        let mut silent = silent.filter(|unit| reserved.get(*unit).is_some() && said.get(*unit).is_none());
+        let used = actual_of(reserved, said);
+        let foreign = said.iter().any(|(unit, amount)| amount > 0 && used.get(unit).is_none());
+        match known.receipt.actual {
+            _ if silent.next().is_some() || foreign => return Verdict::Invalid,
+            Some(settled) if settled == used => return known.sketch(now),
+            Some(_) => return Verdict::Conflict(state),
+            None if state != State::UsageUnknown => return Verdict::WrongState(state),
+            None => {}
+        }
+        let held = known.legs.iter().map(|(_, held)| *held).collect();
+        self.finish(at, used, window);
+        let debt = self.judge_settlement(at, used, held, None);
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        (known.receipt.actual, known.receipt.debt, known.receipt.resolved) = (Some(used), debt, true);
+        self.seen.insert("resolved");
+        self.reservations[at].sketch(now)
+    }
+
+    fn correct(&mut self, correct: &Correct) -> Verdict {
+        let (now, window) = (self.clock_ms, self.window_ms());
+        let Some(at) = self.find(correct.id) else { return self.missing(correct.id) };
+        let known = &self.reservations[at];
+        let state = known.state_at(now);
+        match &known.receipt.operation {
+            None => return Verdict::WrongState(state),
+            Some(bound) if *bound != correct.operation => return Verdict::Conflict(state),
+            Some(_) => {}
+        }
+        let Some(said) = known.receipt.actual else { return Verdict::WrongState(state) };
+        if correct.actual.iter().any(|(unit, used)| used > 0 && said.get(unit).is_none()) {
+            return Verdict::Invalid;
+        }
+        let mut used = said;
+        for (unit, amount) in correct.actual.iter() {
+            if said.get(unit).is_some() && unit != Unit::Slots {
+                used.set(unit, Some(amount));
+            }
+        }
+        let final_already = known.receipt.corrected.map(|(used, _)| used);
+        let final_already = final_already.or((!known.receipt.estimated).then_some(said));
+        match final_already {
+            Some(known_used) if known_used == used => return known.sketch(now),
+            Some(_) => return Verdict::Conflict(state),
+            None => {}
+        }
+        let (mut before, generation) = (Vec::new(), known.receipt.generation);
+        for (key, _) in known.legs.clone() {
+            let unit = self.units[&key];
+            let of = |amounts: Amounts| if unit == Unit::Slots { 0 } else { amounts.get(unit).unwrap_or(0) };
+            let id = correct.id;
+            let fact = Fact::Correct(id, of(said), of(used), generation);
+            self.log.push((now, Happening::Leg(key, fact)));
+            before.push(of(said));
+        }
+        let debt = self.judge_settlement(at, used, before, Some(said));
+        let known = &mut self.reservations[at];
+        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
+        known.receipt.corrected = Some((used, debt));
+        // It may be asked again for as long as if it had ended now.
+        known.forget_at_ms = known.forget_at_ms.max(Some(now.max(known.id.time_ms()) + window + ID_AHEAD_MS));
+        self.seen.insert("corrected");
+        self.reservations[at].sketch(now)
+    }
+
+    /// The debt that a settlement or a correction left, per unit; freezes the subject at a breach. `booked`:
+    /// what each leg had before it; `before`: what was said to be used until then.
+    fn judge_settlement(
+        &mut self,
+        at: usize,
+        used: Amounts,
+        booked: Vec<u64>,
+        before: Option<Amounts>,
+    ) -> Amounts {
+        let now = self.clock_ms;
         let mut debt = Amounts::NONE;
         let known = self.reservations[at].clone();
         let mut breached = false;
-        for (key, held) in &known.legs {
+        for ((key, _), booked) in known.legs.iter().zip(booked) {
             let unit = self.units[key];
             let owed = self.balance(key, now).debt;
             if owed > 0 {
@@ -345,13 +507,14 @@ impl Model {
             let limit = self.plan().and_then(|plan| plan.limit(&key.limit).cloned());
             let most = limit.and_then(|limit| limit.overdraft_max).or(known.route.debt_max.get(unit));
             // Debt that others made is not this one's breach.
-            let overran = actual.get(unit).is_some_and(|used| used > *held);
+            let overran = used.get(unit).is_some_and(|used| used > booked);
             let past_debt = overran && most.is_some_and(|most| owed > i128::from(most));
             breached |= past_debt;
         }
-        breached |= actual
-            .iter()
-            .any(|(unit, used)| known.route.execution_max.get(unit).is_some_and(|cap| used > cap));
+        breached |= used.iter().any(|(unit, used)| {
+            let more = before.is_none_or(|before| before.get(unit).is_none_or(|before| used > before));
+            more && known.route.execution_max.get(unit).is_some_and(|cap| used > cap)
+        });
         // Who is frozen is the narrowest lineage of the reservation, never the global level.
         // What the shadow lane books freezes nobody.
         breached &= known.receipt.shadow.is_none();
@@ -360,11 +523,7 @@ impl Model {
             let tenant = known.request.tenant.clone();
             self.frozen.insert((tenant, narrowest.user.clone(), known.route.name.clone()));
         }
-        let known = &mut self.reservations[at];
-        known.receipt.state = if debt.is_empty() { State::Settled } else { State::SettledWithDebt };
-        known.receipt.actual = Some(actual);
-        known.receipt.debt = debt;
-        known.sketch(now)
+        debt
     }
 
     fn release(&mut self, release: &Release) -> Verdict {

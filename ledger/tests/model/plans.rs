@@ -55,7 +55,7 @@ pub fn document(shape: u64, variant: u8, scale: Scale) -> String {
     let debt = if kinds.random_bool(0.5) { ", debt_max: { tokens: 40, requests: 3 }" } else { "" };
     let cap = if kinds.random_bool(0.3) { ", execution_max: { tokens: 90 }" } else { "" };
     text += &format!(
-        "  - {{ name: r0, hold_ttl: 3s, hold_ttl_max: 20s, usage_deadline: 6s, usage_deadline_max: 60s{debt}{cap}{} }}\n",
+        "  - {{ name: r0, hold_ttl: 3s, hold_ttl_max: 20s, usage_deadline: 6s, usage_deadline_max: 60s, correction_window: 90s{debt}{cap}{} }}\n",
         rollouts[0]
     );
     let most = if scale == Scale::Small { ", reservation_max: { tokens: 70 }" } else { "" };

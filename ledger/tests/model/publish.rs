@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdfast_ledger::command::{PublishPlan, RollBack, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, RollBack, SetTenant, Unfreeze};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId};
 use holdfast_ledger::loss::LossyChange;
 use holdfast_ledger::plan::{Limit, Plan, Rollout, Shape, TenantRecord};
@@ -71,21 +71,22 @@ impl Model {
 
     pub fn set_tenant(&mut self, set: &SetTenant) -> Verdict {
         let generation = self.generation();
+        let Some(era) = self.eras.last() else { return Verdict::Invalid };
+        // As with plans; even if a plan of meanwhile has no room for the record any more.
+        if era.records.get(&set.tenant) == set.record.as_ref() {
+            return Verdict::Published { generation, changed: false };
+        }
         if set.expected_generation.is_some_and(|expected| expected != generation) {
             return Verdict::GenerationMismatch(generation);
         }
-        let Some(era) = self.eras.last() else { return Verdict::Invalid };
         if set.record.as_ref().is_some_and(|record| !era.plan.check_record(record).is_empty()) {
             return Verdict::Invalid;
         }
         let (plan, mut records) = (Arc::clone(&era.plan), era.records.clone());
-        let before = match &set.record {
+        match &set.record {
             Some(record) => records.insert(set.tenant.clone(), Arc::clone(record)),
             None => records.remove(&set.tenant),
         };
-        if before == set.record {
-            return Verdict::Published { generation, changed: false };
-        }
         self.open_era(plan, records, None)
     }
 
@@ -136,6 +137,14 @@ impl Model {
         self.eras.push(Era { generation, plan, records, rolled_back });
         self.floor_ms = self.floor_ms.max(self.clock_ms.saturating_sub(self.window_ms()));
         Verdict::Published { generation, changed: true }
+    }
+
+    pub fn freeze(&mut self, freeze: &Freeze) -> Verdict {
+        if self.plan().is_none_or(|plan| plan.routes.iter().all(|route| route.name != freeze.route)) {
+            return Verdict::Invalid;
+        }
+        let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
+        Verdict::Frozen { changed: self.frozen.insert(key) }
     }
 
     pub fn unfreeze(&mut self, unfreeze: &Unfreeze) -> Verdict {

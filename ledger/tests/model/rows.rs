@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdfast_ledger::ReservationId;
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::Request;
-use holdfast_ledger::ids::TenantId;
+use holdfast_ledger::ids::{IdempotencyKey, TenantId};
 use holdfast_ledger::plan::{Plan, Route, TenantRecord};
 use holdfast_ledger::record::LineageKey;
 
@@ -18,6 +18,7 @@ use crate::verdict::{Sketch, Verdict};
 pub struct Reservation {
     pub id: ReservationId,
     pub digest: [u8; 32],
+    pub key: Option<IdempotencyKey>,
     pub request: Request,
     pub route: Route,
     pub grace_ms: u64,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
-    Start, Unfreeze,
+    Command, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown,
+    RollBack, SetTenant, Settle, Start, Unfreeze,
 };
-use holdfast_ledger::ids::{ActorName, ModelName, OperationId, RouteName, TenantId, UserId};
+use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Level, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
@@ -43,17 +43,72 @@ pub struct Step {
 /// What a step asks.
 #[derive(Clone, Debug)]
 pub enum Act {
-    Reserve { id: Id, subject: Subject, amounts: Amounts, ttl_ms: Option<u64> },
-    Start { id: Id, operation: u8 },
-    Settle { id: Id, operation: u8, actual: Amounts },
-    Release { id: Id },
-    Renew { id: Id, extend_ms: u64 },
-    Report { id: Id, operation: u8 },
-    Publish { variant: u8, expected: Option<u64>, force: bool },
-    RollBack { to: u64, expected: Option<u64> },
-    SetTenant { tenant: u8, number: u8 },
-    Unfreeze { subject: Subject, of_user: bool },
-    Adjust { id: Id, limit: u8, subject: Subject, old_epoch: bool, what: Adjustment },
+    Reserve {
+        id: Id,
+        subject: Subject,
+        amounts: Amounts,
+        minimum: Amounts,
+        key: Option<u8>,
+        ttl_ms: Option<u64>,
+    },
+    Start {
+        id: Id,
+        operation: u8,
+    },
+    Settle {
+        id: Id,
+        operation: u8,
+        actual: Amounts,
+        estimated: bool,
+    },
+    Correct {
+        id: Id,
+        operation: u8,
+        actual: Amounts,
+    },
+    Release {
+        id: Id,
+    },
+    Renew {
+        id: Id,
+        extend_ms: u64,
+    },
+    Report {
+        id: Id,
+        operation: u8,
+    },
+    Publish {
+        variant: u8,
+        expected: Option<u64>,
+        force: bool,
+    },
+    RollBack {
+        to: u64,
+        expected: Option<u64>,
+    },
+    SetTenant {
+        tenant: u8,
+        number: u8,
+    },
+    Resolve {
+        id: Id,
+        actual: Amounts,
+    },
+    Freeze {
+        subject: Subject,
+        of_user: bool,
+    },
+    Unfreeze {
+        subject: Subject,
+        of_user: bool,
+    },
+    Adjust {
+        id: Id,
+        limit: u8,
+        subject: Subject,
+        old_epoch: bool,
+        what: Adjustment,
+    },
     Tick,
 }
 
@@ -106,9 +161,17 @@ impl Script {
         let documents = (0..VARIANTS).map(|variant| document(shape, variant, scale)).collect();
         let mut script = Script { documents, shape, scale, steps: Vec::new() };
         let model = Model::default();
-        let (ids, adjustments) = (Vec::new(), Vec::new());
-        let now = BEGIN_MS;
-        let mut writer = Writer { random, scale, now, ids, adjustments, next: 0, last: None, model };
+        let mut writer = Writer {
+            random,
+            scale,
+            now: BEGIN_MS,
+            ids: Vec::new(),
+            adjustments: Vec::new(),
+            next: 0,
+            last: None,
+            reserved: None,
+            model,
+        };
         let first = Act::Publish { variant: 0, expected: None, force: false };
         writer.play(&script, &first);
         script.steps.push(Step { after_ms: 0, joins: false, restores: false, act: first });
@@ -125,7 +188,7 @@ impl Script {
         let actor = ActorName::new("tester").unwrap();
         let operation = |number: &u8| OperationId::new(format!("op{number}")).unwrap();
         Some(match act {
-            Act::Reserve { id, subject, amounts, ttl_ms } => {
+            Act::Reserve { id, subject, amounts, minimum, key, ttl_ms } => {
                 let request = Request {
                     tenant: subject.tenant_id(),
                     user: subject.user_id(),
@@ -133,16 +196,22 @@ impl Script {
                     model: subject.model.map(|model| ModelName::new(format!("m{model}")).unwrap()),
                     region: None,
                     amounts: *amounts,
+                    minimum: *minimum,
                     hold_ttl_ms: *ttl_ms,
                 };
                 let request_digest = request.digest();
-                Command::Reserve(Reserve { id: id.ulid(), attempt: 2, request, request_digest })
+                let key = key.map(|key| IdempotencyKey::new(format!("key{key}")).unwrap());
+                Command::Reserve(Reserve { id: id.ulid(), attempt: 2, request, request_digest, key })
             }
             Act::Start { id, operation: number } => {
                 Command::Start(Start { id: id.ulid(), operation: operation(number) })
             }
-            Act::Settle { id, operation: number, actual } => {
-                Command::Settle(Settle { id: id.ulid(), operation: operation(number), actual: *actual })
+            Act::Settle { id, operation: number, actual, estimated } => {
+                let (actual, estimated) = (*actual, *estimated);
+                Command::Settle(Settle { id: id.ulid(), operation: operation(number), actual, estimated })
+            }
+            Act::Correct { id, operation: number, actual } => {
+                Command::Correct(Correct { id: id.ulid(), operation: operation(number), actual: *actual })
             }
             Act::Release { id } => Command::Release(Release { id: id.ulid() }),
             Act::Renew { id, extend_ms } => Command::Renew(Renew { id: id.ulid(), extend_ms: *extend_ms }),
@@ -174,6 +243,19 @@ impl Script {
                     actor,
                 })
             }
+            Act::Resolve { id, actual } => Command::ResolveUnknown(ResolveUnknown {
+                id: id.ulid(),
+                actual: *actual,
+                actor,
+                reason: "test".to_owned(),
+            }),
+            Act::Freeze { subject, of_user } => Command::Freeze(Freeze {
+                tenant: subject.tenant_id(),
+                user: if *of_user { subject.user_id() } else { None },
+                route: subject.route_name(),
+                actor,
+                reason: "test".to_owned(),
+            }),
             Act::Unfreeze { subject, of_user } => Command::Unfreeze(Unfreeze {
                 tenant: subject.tenant_id(),
                 user: if *of_user { subject.user_id() } else { None },
@@ -221,6 +303,8 @@ struct Writer {
     next: u32,
     /// The last command on an id, for repeats.
     last: Option<Act>,
+    /// The last reserve that had a key.
+    reserved: Option<Act>,
     /// Knows which reservations are in which state, so that commands often meet one that they are for.
     model: Model,
 }
@@ -261,6 +345,7 @@ impl Writer {
                 | Act::Publish { .. }
                 | Act::RollBack { .. }
                 | Act::SetTenant { .. }
+                | Act::Freeze { .. }
                 | Act::Unfreeze { .. }
         ) {
             self.last = Some(act.clone());
@@ -292,21 +377,33 @@ impl Writer {
             36..54 => Act::Start { id: self.id_in(State::Reserved), operation: self.operation() },
             54..72 => {
                 let from = if self.random.random_ratio(1, 5) { State::UsageUnknown } else { State::Started };
-                Act::Settle { id: self.id_in(from), operation: self.operation(), actual: self.actual() }
+                let estimated = self.random.random_ratio(1, 4);
+                let id = self.id_in(from);
+                Act::Settle { id, operation: self.operation(), actual: self.actual(), estimated }
             }
-            72..80 => Act::Release { id: self.id_in(State::Reserved) },
+            72..76 => {
+                let states = [State::Settled, State::SettledWithDebt];
+                let state = states[self.random.random_range(0..2)];
+                let id = self.id_in(state);
+                Act::Correct { id, operation: self.operation(), actual: self.actual() }
+            }
+            76..80 => Act::Release { id: self.id_in(State::Reserved) },
             80..84 => {
                 let from = if self.random.random_bool(0.5) { State::Reserved } else { State::Started };
                 Act::Renew { id: self.id_in(from), extend_ms: self.random.random_range(0..25_000) }
             }
-            84..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
+            84 => Act::Resolve { id: self.id_in(State::UsageUnknown), actual: self.actual() },
+            85..87 => Act::Report { id: self.id_in(State::Started), operation: self.operation() },
             87..92 => self.publish(),
             92..94 => Act::SetTenant {
                 tenant: self.random.random_range(0..2),
                 number: self.random.random_range(0..RECORDS),
             },
             94..96 => Act::Unfreeze { subject: self.subject(), of_user: self.random.random_bool(0.5) },
-            96..98 => self.adjust(),
+            96 => self.adjust(),
+            97 if self.random.random_ratio(1, 3) => {
+                Act::Freeze { subject: self.subject(), of_user: self.random.random_bool(0.5) }
+            }
             _ => Act::Tick,
         }
     }
@@ -329,7 +426,46 @@ impl Writer {
             0 => Some(self.random.random_range(0..30_000)),
             _ => None,
         };
-        Act::Reserve { id, subject: self.subject(), amounts: self.amounts(), ttl_ms }
+        let (subject, amounts) = (self.subject(), self.amounts());
+        let minimum = if self.random.random_ratio(1, 4) { self.minimum(&amounts) } else { Amounts::NONE };
+        let key = match self.random.random_range(0..6) {
+            0 => Some(self.random.random_range(0..4)),
+            _ => None,
+        };
+        match &self.reserved {
+            // A retry under another id that means the same.
+            Some(Act::Reserve { subject, amounts, minimum, key: Some(key), ttl_ms, .. })
+                if self.random.random_ratio(1, 10) =>
+            {
+                let (amounts, minimum, key) = (*amounts, *minimum, Some(*key));
+                Act::Reserve { id, subject: *subject, amounts, minimum, key, ttl_ms: *ttl_ms }
+            }
+            _ => {
+                let act = Act::Reserve { id, subject, amounts, minimum, key, ttl_ms };
+                if key.is_some() {
+                    self.reserved = Some(act.clone());
+                }
+                act
+            }
+        }
+    }
+
+    /// Now and then a little wrong: over what is asked, 0, or of a unit that is not asked for.
+    fn minimum(&mut self, amounts: &Amounts) -> Amounts {
+        let mut minimum = Amounts::NONE;
+        for unit in Unit::ALL {
+            let Some(asked) = amounts.get(unit) else {
+                if self.random.random_ratio(1, 40) {
+                    minimum.set(unit, Some(self.random.random_range(0..2)));
+                }
+                continue;
+            };
+            if self.random.random_ratio(3, 4) {
+                let most = asked.saturating_add(u64::from(self.random.random_ratio(1, 20)));
+                minimum.set(unit, Some(self.random.random_range(0..=most.min(asked / 2 + 2))));
+            }
+        }
+        minimum
     }
 
     fn adjust(&mut self) -> Act {

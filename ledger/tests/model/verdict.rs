@@ -16,6 +16,9 @@ pub enum Verdict {
         generation: u64,
         changed: bool,
     },
+    Frozen {
+        changed: bool,
+    },
     Unfrozen {
         changed: bool,
     },
@@ -69,6 +72,8 @@ pub struct Sketch {
     pub route: RouteName,
     pub tier: Tier,
     pub reserved: Amounts,
+    /// What was asked, of units of which less was granted.
+    pub cut: Amounts,
     /// Limit, amount, generation, start of the epoch.
     pub legs: Vec<(LimitId, u64, u64, Option<u64>)>,
     pub reserved_at_ms: u64,
@@ -77,6 +82,11 @@ pub struct Sketch {
     pub operation: Option<OperationId>,
     pub started_at_ms: Option<u64>,
     pub actual: Option<Amounts>,
+    pub estimated: bool,
+    /// Whether an operator said what it used.
+    pub resolved: bool,
+    /// What the estimate was corrected to, and the debt after it.
+    pub corrected: Option<(Amounts, Amounts)>,
     pub ended_at_ms: Option<u64>,
     pub debt: Amounts,
     /// `None`: enforced.
@@ -146,10 +156,15 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
                 Tier::DegradedLight => "tier light",
                 Tier::DegradedHeavy => "tier heavy",
             };
-            vec![state, tier]
+            let mut words = vec![state, tier];
+            if !sketch.cut.is_empty() {
+                words.push("granted less");
+            }
+            words
         }
         Verdict::Tombstone => vec!["tombstone"],
         Verdict::Published { .. } => vec!["published"],
+        Verdict::Frozen { .. } => vec!["frozen by an operator"],
         Verdict::Unfrozen { .. } => vec!["unfrozen"],
         Verdict::Adjusted(_) => vec!["adjusted"],
         Verdict::AdjustmentConflict => vec!["adjustment conflict"],

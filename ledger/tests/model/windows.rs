@@ -30,6 +30,9 @@ pub fn check_lineage(facts: &[(u64, Fact)]) -> Result<(), String> {
                 let back = held.remove(id).unwrap_or(0) - i128::from(*used);
                 moves.push((*when, -back.max(0)));
             }
+            Fact::Correct(_, said, used, _) => {
+                moves.push((*when, -(i128::from(*said) - i128::from(*used)).max(0)));
+            }
             // What an operator gives is given back.
             Fact::Capacity(amount) => moves.push((*when, -*amount.max(&0))),
             Fact::Usage(..) => {}

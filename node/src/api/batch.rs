@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
-use holdfast_ledger::Command;
+use holdfast_ledger::{Answer, Command};
 use holdfast_proto::answers::{DigestAt, encode_answer, encode_batched_answer};
 use holdfast_proto::commands::decode_batched;
 use holdfast_proto::limits::BATCH_COMMANDS_MAX;
@@ -24,7 +24,7 @@ use super::connections::{Connection, Ticket};
 use super::{Context, deadline, failures};
 use crate::limits::DEADLINE_GROUP_FRACTION;
 use crate::metrics::Kind;
-use crate::propose::{Answered, ProposeError};
+use crate::propose::{Answered, Decision, ProposeError, Refused};
 
 /// Where the answer to one command goes.
 struct Slot {
@@ -36,6 +36,8 @@ struct Slot {
 /// Commands that are proposed together.
 struct Group {
     deadline: Instant,
+    /// The book is looked at first: it may refuse them as it is.
+    suspect: bool,
     commands: Vec<Command>,
     slots: Vec<Slot>,
 }
@@ -52,7 +54,10 @@ struct Outcome {
     /// Given back once the answers are on their way.
     _ticket: Ticket,
     began: Instant,
-    answered: Result<Answered, ProposeError>,
+    /// Refused without a log entry, with where the answers go.
+    refused: Vec<(Slot, Refused)>,
+    /// What became of the commands of the slots; `None`: there were none left.
+    answered: Option<Result<Answered, ProposeError>>,
 }
 
 struct Batch {
@@ -162,7 +167,7 @@ impl Batch {
                 }
             }
         }
-        for group in groups {
+        for group in groups.into_iter().flat_map(|group| group.split(&self.cx)) {
             match self.connection.take(group.slots.len()) {
                 Ok(ticket) => {
                     self.unanswered += group.slots.len();
@@ -188,11 +193,16 @@ impl Batch {
     }
 
     fn encode(&mut self, outcome: Outcome, answers: &mut Vec<v1::BatchAnswer>) {
-        let Outcome { slots, began, answered, _ticket } = outcome;
-        self.unanswered -= slots.len();
+        let Outcome { slots, began, refused, answered, _ticket } = outcome;
+        self.unanswered -= slots.len() + refused.len();
         let metrics = &self.cx.metrics;
+        for (slot, refused) in refused {
+            metrics.count_answer(slot.kind, &Answer::Refused(refused.refusal.clone()));
+            answers.push(encode_batched_answer(slot.correlation, Err(failures::of_refused(&refused))));
+        }
         match answered {
-            Ok(Answered { first_revision, answers: decided, .. }) => {
+            None => {}
+            Some(Ok(Answered { first_revision, answers: decided, .. })) => {
                 metrics.answer_seconds.observe(began.elapsed().as_secs_f64());
                 let digest = slots.iter().any(|slot| slot.want_digest).then(|| self.cx.digest());
                 for ((slot, answer), revision) in slots.into_iter().zip(&decided).zip(first_revision..) {
@@ -202,7 +212,7 @@ impl Batch {
                     answers.push(encode_batched_answer(slot.correlation, outcome));
                 }
             }
-            Err(error) => self.refuse(slots, &failures::of_propose(error), answers),
+            Some(Err(error)) => self.refuse(slots, &failures::of_propose(error), answers),
         }
     }
 
@@ -220,12 +230,38 @@ impl Group {
         self.slots.push(Slot { correlation: wire.correlation, kind, want_digest: wire.want_digest });
         self.commands.push(command);
     }
+
+    /// Those that the book may refuse as it is go by themselves: the others do not wait for that.
+    fn split(self, cx: &Context) -> impl Iterator<Item = Group> + use<> {
+        let places = cx.node.suspects(&self.commands);
+        let (deadline, none) = (self.deadline, places.is_empty());
+        let empty = |suspect| Group { deadline, suspect, commands: Vec::new(), slots: Vec::new() };
+        let (mut others, mut suspects) = (empty(false), empty(true));
+        if none {
+            others = self;
+        } else {
+            for (place, (command, slot)) in self.commands.into_iter().zip(self.slots).enumerate() {
+                let group = if places.binary_search(&place).is_ok() { &mut suspects } else { &mut others };
+                group.commands.push(command);
+                group.slots.push(slot);
+            }
+        }
+        [others, suspects].into_iter().filter(|group| !group.commands.is_empty())
+    }
 }
 
 async fn propose(cx: Arc<Context>, admitted: Admitted, began: Instant) -> Outcome {
-    let Admitted { group: Group { deadline: at, commands, slots }, ticket } = admitted;
-    let answered = cx.node.propose(&commands, deadline::on_raft(at)).await;
-    Outcome { slots, began, answered, _ticket: ticket }
+    let Admitted { group: Group { deadline: at, suspect, commands, slots }, ticket } = admitted;
+    if !suspect {
+        let answered = Some(cx.node.propose(&commands, deadline::on_raft(at)).await);
+        return Outcome { slots, began, refused: Vec::new(), answered, _ticket: ticket };
+    }
+    let Decision { refused: found, proposed } = cx.node.decide(&commands, deadline::on_raft(at)).await;
+    let mut slots: Vec<Option<Slot>> = slots.into_iter().map(Some).collect();
+    let mut take = |place: usize| slots.get_mut(place).and_then(Option::take);
+    let refused = found.into_iter().filter_map(|(place, refused)| Some((take(place)?, refused))).collect();
+    let slots = slots.into_iter().flatten().collect();
+    Outcome { slots, began, refused, answered: proposed, _ticket: ticket }
 }
 
 /// The group that a command with this deadline belongs to. Its deadline is that of its earliest command.
@@ -237,7 +273,7 @@ fn group_for(groups: &mut Vec<Group>, now: Instant, at: Instant) -> &mut Group {
     };
     let found = groups.iter().position(near);
     let index = found.unwrap_or_else(|| {
-        groups.push(Group { deadline: at, commands: Vec::new(), slots: Vec::new() });
+        groups.push(Group { deadline: at, suspect: false, commands: Vec::new(), slots: Vec::new() });
         groups.len() - 1
     });
     let group = &mut groups[index];

@@ -3,7 +3,7 @@
 use holdfast_proto::{ErrorReason, Failure, FieldError, LeaderHint};
 use tonic::{Code, Status};
 
-use crate::propose::{LeaderAt, ProposeError, UnknownWhy};
+use crate::propose::{LeaderAt, ProposeError, Refused, UnknownWhy};
 use crate::raft::ReadError;
 
 /// Who leads, for a caller that asked another member.
@@ -33,6 +33,11 @@ pub(super) fn of_propose(error: ProposeError) -> Failure {
             Failure::new(ErrorReason::OutcomeUnknown, "the member stopped meanwhile; ask by the same id")
         }
     }
+}
+
+/// A refusal that no log entry stands behind.
+pub(super) fn of_refused(refused: &Refused) -> Failure {
+    Failure::from(&refused.refusal).at_revision(refused.revision).unlogged_at(refused.at_ms)
 }
 
 /// Why a read was not answered.

@@ -48,6 +48,7 @@ fn decode(wire: &v1::batch_command::Command) -> Result<Command, FieldError> {
         Wire::Reserve(wire) => Command::Reserve(wire.try_into()?),
         Wire::Start(wire) => Command::Start(wire.try_into()?),
         Wire::Settle(wire) => Command::Settle(wire.try_into()?),
+        Wire::Correct(wire) => Command::Correct(wire.try_into()?),
         Wire::Renew(wire) => Command::Renew(wire.try_into()?),
         Wire::Release(wire) => Command::Release(wire.try_into()?),
         Wire::ReportUnknown(wire) => Command::ReportUnknown(wire.try_into()?),
@@ -68,7 +69,7 @@ macro_rules! batched {
 }
 batched!(
     ReserveRequest => Reserve, StartRequest => Start, SettleRequest => Settle,
-    RenewRequest => Renew, ReleaseRequest => Release, ReportUnknownRequest => ReportUnknown
+    CorrectRequest => Correct, RenewRequest => Renew, ReleaseRequest => Release, ReportUnknownRequest => ReportUnknown
 );
 
 #[tonic::async_trait]
@@ -84,6 +85,10 @@ impl v1::ledger_server::Ledger for LedgerService {
     }
 
     async fn settle(&self, r: Request<v1::SettleRequest>) -> Result<Response<v1::CommandAnswer>, Status> {
+        self.handle_command(r.map(As)).await
+    }
+
+    async fn correct(&self, r: Request<v1::CorrectRequest>) -> Result<Response<v1::CommandAnswer>, Status> {
         self.handle_command(r.map(As)).await
     }
 

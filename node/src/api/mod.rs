@@ -38,6 +38,7 @@ use crate::config::QueueBounds;
 use crate::events::EventEar;
 use crate::limits::STREAM_COMMANDS_PER_QUEUED;
 use crate::metrics::{Kind, Metrics};
+use crate::propose::Decision;
 use crate::replica::Replica;
 use crate::storage::history::HistoryReader;
 
@@ -103,12 +104,19 @@ impl Context {
         self.replica().read(|book| DigestAt { revision: book.revision(), digest: book.digest() })
     }
 
-    /// Proposes one command and waits for its answer and the revision it was decided at.
+    /// Proposes one command and waits for its answer and the revision it was decided at. A refusal that makes no
+    /// log entry is a failure at once.
     async fn propose_one(&self, command: Command, at: Instant) -> Result<(Answer, u64), Failure> {
         let kind = Kind::of(&command);
         let began = Instant::now();
-        let outcome = self.node.propose(&[command], deadline::on_raft(at)).await;
-        let outcome = outcome.map_err(failures::of_propose).and_then(|answered| {
+        let Decision { refused, proposed } = self.node.decide(&[command], deadline::on_raft(at)).await;
+        if let Some((_, refused)) = refused.into_iter().next() {
+            let answer = Answer::Refused(refused.refusal.clone());
+            self.metrics.count_answer(kind, &answer);
+            return Err(failures::of_refused(&refused));
+        }
+        let outcome = proposed.ok_or_else(failures::lost_answer).and_then(|proposed| {
+            let answered = proposed.map_err(failures::of_propose)?;
             let answer = answered.answers.into_iter().next();
             answer.map(|answer| (answer, answered.first_revision)).ok_or_else(failures::lost_answer)
         });

@@ -58,7 +58,8 @@ struct ByLimit {
     reason: &'static str,
 }
 
-const COMMANDS: [&str; 7] = ["reserve", "start", "settle", "release", "renew", "report_unknown", "other"];
+const COMMANDS: [&str; 8] =
+    ["reserve", "start", "settle", "release", "renew", "report_unknown", "correct", "other"];
 const OUTCOMES: [&str; 3] = ["done", "refused", "failed"];
 
 /// Which of `COMMANDS` a command is counted as.
@@ -75,7 +76,8 @@ impl Kind {
             Command::Release(_) => 3,
             Command::Renew(_) => 4,
             Command::ReportUnknown(_) => 5,
-            _ => 6,
+            Command::Correct(_) => 6,
+            _ => 7,
         })
     }
 }

@@ -142,6 +142,8 @@ impl Page<'_> {
         self.counter("applied_bytes", "Payload bytes applied", c.bytes_applied)?;
         self.counter("snapshots_built", "Snapshots built", c.snapshots_built)?;
         self.counter("snapshots_installed", "Snapshots installed", c.snapshots_installed)?;
+        let unlogged = "Reserves refused from applied state, without a log entry";
+        self.counter("refused_unlogged", unlogged, c.refused_unlogged)?;
         let results = [
             ("ok", c.proposals_ok),
             ("refused", c.proposals_refused),

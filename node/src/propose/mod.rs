@@ -11,6 +11,7 @@ mod batcher;
 mod bounds;
 mod encode;
 mod queue;
+mod refuse;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ use crate::clock::ClockFault;
 
 pub(crate) use batcher::Batcher;
 pub(crate) use queue::{Proposer, Waiting};
+pub use refuse::Refused;
 
 /// The answers to one proposal's commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,15 @@ pub struct Answered {
     pub clock_ms: u64,
     /// One answer for each command, in order.
     pub answers: Vec<Answer>,
+}
+
+/// What became of commands of which some may have been refused without a log entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The refusals that no entry stands behind, by the places of their commands.
+    pub refused: Vec<(usize, Refused)>,
+    /// What became of the others, in their order; `None`: there were none.
+    pub proposed: Option<Result<Answered, ProposeError>>,
 }
 
 /// Who leads, as far as this node knows.

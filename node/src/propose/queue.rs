@@ -9,6 +9,7 @@ use holdfast_ledger::plan::Calendar;
 use openraft_rt::{AsyncRuntime, Instant, Mpsc, MpscSender, Oneshot, OneshotSender};
 
 use super::encode::encode_commands;
+use super::refuse::{Refuser, UnderWay};
 use super::{Answered, ProposeError, UnknownWhy};
 use crate::raft::limits::ENTRY_COMMANDS_MAX;
 
@@ -33,6 +34,8 @@ pub(crate) struct Waiting<R: AsyncRuntime> {
     stage: Arc<AtomicU8>,
     /// `None` once it was taken.
     queued: Option<Queued>,
+    /// Until it is answered, whether or not its caller has given up.
+    _under_way: UnderWay,
     reply: OnceSenderOf<R, Result<Answered, ProposeError>>,
 }
 
@@ -80,11 +83,13 @@ pub(crate) struct Proposer<R: AsyncRuntime> {
     queue: SenderOf<R, Waiting<R>>,
     queued: Arc<AtomicUsize>,
     queued_max: usize,
+    refuser: Arc<Refuser>,
 }
 
 impl<R: AsyncRuntime> Clone for Proposer<R> {
     fn clone(&self) -> Self {
-        Proposer { queue: self.queue.clone(), queued: self.queued.clone(), queued_max: self.queued_max }
+        let (queue, queued, refuser) = (self.queue.clone(), self.queued.clone(), self.refuser.clone());
+        Proposer { queue, queued, queued_max: self.queued_max, refuser }
     }
 }
 
@@ -93,7 +98,12 @@ impl<R: AsyncRuntime> Proposer<R> {
     pub(crate) fn new(queued_max: usize) -> (Self, ReceiverOf<R, Waiting<R>>) {
         // Proposals have at least one command, so the channel never fills before the count does.
         let (queue, receiver) = R::Mpsc::channel(queued_max.max(1));
-        (Proposer { queue, queued: Arc::default(), queued_max }, receiver)
+        (Proposer { queue, queued: Arc::default(), queued_max, refuser: Arc::default() }, receiver)
+    }
+
+    /// What is known of refusals.
+    pub(crate) fn refuser(&self) -> &Refuser {
+        &self.refuser
     }
 
     /// Commands that wait.
@@ -124,13 +134,19 @@ impl<R: AsyncRuntime> Proposer<R> {
             deadline,
             stage: stage.clone(),
             queued: Some(queued),
+            _under_way: self.refuser.begin(commands),
             reply,
         };
         if self.queue.send(waiting).await.is_err() {
             return Err(ProposeError::Stopping);
         }
         match R::timeout_at(deadline, answer).await {
-            Ok(Ok(outcome)) => outcome,
+            Ok(Ok(outcome)) => {
+                if let Ok(answered) = &outcome {
+                    self.refuser.note(commands, &answered.answers);
+                }
+                outcome
+            }
             // The batcher is gone. What it had not taken is certainly not proposed.
             Ok(Err(_)) => Err(give_up(&stage, ProposeError::Stopping, UnknownWhy::Stopped)),
             Err(_) => Err(give_up(&stage, ProposeError::Late, UnknownWhy::TimedOut)),

@@ -22,7 +22,7 @@ use super::transport::{Peer, Transport};
 use super::types::{Member, NodeId};
 use super::watch::LeaderView;
 use super::wire;
-use crate::propose::{Answered, LeaderAt, ProposeError, Proposer};
+use crate::propose::{Answered, Decision, LeaderAt, ProposeError, Proposer, Refused};
 use crate::replica::Replica;
 use crate::storage::log::Log;
 
@@ -92,6 +92,51 @@ impl<R: AsyncRuntime> NodeHandle<R> {
             return Err(ProposeError::Stopping);
         }
         self.inner.proposer.propose(commands, deadline).await
+    }
+
+    /// As [`NodeHandle::propose`], but a reserve's first attempt that the book refuses as it is makes no log entry.
+    pub async fn decide(&self, commands: &[Command], deadline: R::Instant) -> Decision {
+        let refused = self.refuse(commands, deadline).await;
+        if refused.is_empty() {
+            return Decision { refused, proposed: Some(self.propose(commands, deadline).await) };
+        }
+        self.inner.metrics.refused_unlogged.fetch_add(refused.len() as u64, Ordering::Relaxed);
+        let is_left = |place: &usize| refused.binary_search_by_key(place, |(known, _)| *known).is_err();
+        let left: Vec<_> = (0..commands.len()).filter(is_left).map(|place| commands[place].clone()).collect();
+        let proposed = match left.is_empty() {
+            true => None,
+            false => Some(self.propose(&left, deadline).await),
+        };
+        Decision { refused, proposed }
+    }
+
+    /// Places of the commands that [`NodeHandle::decide`] would look at before it proposes them; for callers
+    /// who want to let the others go ahead.
+    pub fn suspects(&self, commands: &[Command]) -> Vec<usize> {
+        self.inner.proposer.refuser().suspects(commands)
+    }
+
+    /// What the book refuses of the commands without a log entry.
+    async fn refuse(&self, commands: &[Command], deadline: R::Instant) -> Vec<(usize, Refused)> {
+        let refuser = self.inner.proposer.refuser();
+        let suspects = refuser.suspects(commands);
+        let look = |places: &[usize]| match self.inner.leadership.clock_fault() {
+            // Whatever depends on the time is not to be said by a clock that nobody trusts.
+            Some(_) => Vec::new(),
+            None => {
+                let at_ms = self.now_ms();
+                self.replica().read(|book| refuser.refuse(book, commands, places, at_ms))
+            }
+        };
+        // The first look is at what is here now, so that nobody waits in vain; the second one decides.
+        let likely: Vec<usize> = match suspects.is_empty() {
+            true => return Vec::new(),
+            false => look(&suspects).into_iter().map(|(place, _)| place).collect(),
+        };
+        if likely.is_empty() || self.read_barrier(deadline).await.is_err() {
+            return Vec::new();
+        }
+        look(&likely)
     }
 
     /// Returns once everything that was committed before the call is applied here and this node has shown that it leads.

@@ -106,3 +106,10 @@ pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// HTTP/2 window of peer connections: several appends under way.
 pub const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Scopes that are remembered as refusing: a hash and a byte each. Past it they are learned anew.
+pub const REFUSING_SCOPES_MAX: usize = 65_536;
+
+/// How many requests that it would admit a scope meets before it counts as refusing no more: enough that small
+/// requests do not hide that large ones are refused.
+pub const RELENT_AFTER: u8 = 16;

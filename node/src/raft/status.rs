@@ -80,6 +80,8 @@ pub struct CounterSnapshot {
     pub proposals_unknown: u64,
     /// Proposals dropped because their deadline had passed.
     pub proposals_late: u64,
+    /// Reserves refused from applied state, without a log entry.
+    pub refused_unlogged: u64,
     /// Times that nothing was stamped because of the clock.
     pub clock_faults: u64,
     /// Members found to hold another book than a majority, this one included.
@@ -236,6 +238,7 @@ fn counters(metrics: &Metrics) -> CounterSnapshot {
         proposals_refused: load(&metrics.proposals_refused),
         proposals_unknown: load(&metrics.proposals_unknown),
         proposals_late: load(&metrics.proposals_late),
+        refused_unlogged: load(&metrics.refused_unlogged),
         clock_faults: load(&metrics.clock_faults),
         digest_mismatches: load(&metrics.digest_mismatches),
         leader_changes: load(&metrics.leader_changes),

@@ -64,13 +64,15 @@ async fn a_malformed_reserve_names_its_field() {
         ("request.region", &|_, request| request.region = Some("é".into())),
         ("request.amounts.tokens", &|_, request| request.amounts = unit(tokens, 0)),
         ("request.amounts.requests", &|_, request| request.amounts = unit(requests, 0)),
+        ("request.minimum.tokens", &|_, request| request.minimum = unit(tokens, 0)),
+        ("idempotency_key", &|wire, _| wire.idempotency_key = Some("a b".into())),
         ("request.hold_ttl_ms", &|_, request| request.hold_ttl_ms = Some(0)),
     ];
     let mut ledger = Ledger::new(channel.clone());
     for (field, change) in cases {
         assert_invalid(ledger.reserve(changed(change)).await, field);
     }
-    let nothing = v1::ReserveRequest { id: id(), attempt: 1, request: None };
+    let nothing = v1::ReserveRequest { id: id(), attempt: 1, request: None, idempotency_key: None };
     assert_invalid(ledger.reserve(nothing).await, "request");
     for unknown in [0, 99] {
         let wire = changed(|_, request| request.amounts = unit(unknown, 1));

@@ -36,6 +36,7 @@ pub fn reserve(id: &str, tenant: &str, tokens: u64) -> v1::ReserveRequest {
             amounts: Some(tokens_of(tokens)),
             ..v1::Request::default()
         }),
+        idempotency_key: None,
     }
 }
 
@@ -48,7 +49,12 @@ pub fn start(id: &str, operation: &str) -> v1::StartRequest {
 }
 
 pub fn settle(id: &str, operation: &str, tokens: u64) -> v1::SettleRequest {
-    v1::SettleRequest { id: id.into(), operation: operation.into(), actual: Some(tokens_of(tokens)) }
+    v1::SettleRequest {
+        id: id.into(),
+        operation: operation.into(),
+        actual: Some(tokens_of(tokens)),
+        estimated: false,
+    }
 }
 
 /// Publishes a plan, whatever was in force. A leader may be too new to stamp, and then has done nothing.

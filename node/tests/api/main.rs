@@ -9,6 +9,8 @@ mod events;
 mod history;
 mod lifecycle;
 mod limits;
+mod refusals;
+mod reservations;
 mod services;
 mod stopping;
 mod stream;

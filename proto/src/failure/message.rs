@@ -23,7 +23,16 @@ impl From<v1::Leader> for LeaderHint {
 impl From<Failure> for v1::Failure {
     fn from(failure: Failure) -> Self {
         let Failure { reason, message, facts } = failure;
-        let Facts { revision, retry_after_ms, rejection, state, violations, leader, metadata } = *facts;
+        let Facts {
+            revision,
+            unlogged_at_ms,
+            retry_after_ms,
+            rejection,
+            state,
+            violations,
+            leader,
+            metadata,
+        } = *facts;
         let violation = |FieldError { field, problem }| v1::FieldViolation { field, problem };
         v1::Failure {
             code: reason.code() as i32,
@@ -36,6 +45,7 @@ impl From<Failure> for v1::Failure {
             violations: violations.into_iter().map(violation).collect(),
             leader: leader.as_ref().map(v1::Leader::from),
             metadata: metadata.into_iter().collect(),
+            unlogged_at_ms,
         }
     }
 }
@@ -50,6 +60,7 @@ impl TryFrom<v1::Failure> for Failure {
         let violation = |v1::FieldViolation { field, problem }| FieldError { field, problem };
         let facts = Facts {
             revision: wire.revision,
+            unlogged_at_ms: wire.unlogged_at_ms,
             retry_after_ms: wire.retry_after_ms,
             rejection: wire.rejection.as_ref().map(Rejection::try_from).transpose().in_field("rejection")?,
             state: wire.state.map(|state| word("state", state)).transpose()?,

@@ -30,6 +30,9 @@ pub struct Failure {
 pub struct Facts {
     /// The book's revision when it was decided; `None` when the book was not asked.
     pub revision: Option<u64>,
+    /// It was refused from applied state, without a log entry, for this instant, ms: then the revision is that of
+    /// the last command applied.
+    pub unlogged_at_ms: Option<u64>,
     /// How long to wait before trying again, ms; `None` when waiting does not help or nobody can say.
     pub retry_after_ms: Option<u64>,
     /// `REJECTED_*`: the limit and why.
@@ -89,6 +92,13 @@ impl Failure {
     #[must_use]
     pub fn at_revision(mut self, revision: u64) -> Self {
         self.facts.revision = Some(revision);
+        self
+    }
+
+    /// Refused from applied state for an instant, without a log entry.
+    #[must_use]
+    pub fn unlogged_at(mut self, at_ms: u64) -> Self {
+        self.facts.unlogged_at_ms = Some(at_ms);
         self
     }
 

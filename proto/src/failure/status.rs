@@ -21,6 +21,7 @@ use crate::reasons::{ERROR_DOMAIN, ErrorReason};
 /// Names of the facts in `ErrorInfo.metadata`. They may not be used as free metadata.
 mod key {
     pub const REVISION: &str = "revision";
+    pub const UNLOGGED_AT_MS: &str = "unlogged_at_ms";
     pub const STATE: &str = "state";
     pub const LEADER_ID: &str = "leader_id";
     pub const LEADER_ADDRESS: &str = "leader_address";
@@ -116,6 +117,9 @@ fn metadata(facts: &Facts) -> HashMap<String, String> {
     if let Some(revision) = facts.revision {
         put(key::REVISION, revision.to_string());
     }
+    if let Some(at_ms) = facts.unlogged_at_ms {
+        put(key::UNLOGGED_AT_MS, at_ms.to_string());
+    }
     if let Some(state) = facts.state {
         put(key::STATE, state.as_str().to_owned());
     }
@@ -141,6 +145,7 @@ fn facts(reason: ErrorReason, info: &ErrorInfo, retry_after_ms: Option<u64>) -> 
     let mut take = |key: &str| named.remove(key);
     let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let revision = number(take(key::REVISION));
+    let unlogged_at_ms = number(take(key::UNLOGGED_AT_MS));
     let state = take(key::STATE).and_then(|text| STATES.into_iter().find(|state| state.as_str() == text));
     let leader = match (number(take(key::LEADER_ID)), take(key::LEADER_ADDRESS)) {
         (Some(node_id), Some(address)) => Some(LeaderHint { node_id, address }),
@@ -157,5 +162,5 @@ fn facts(reason: ErrorReason, info: &ErrorInfo, retry_after_ms: Option<u64>) -> 
         }
         _ => None,
     };
-    Facts { revision, state, leader, rejection, metadata: named, ..Facts::default() }
+    Facts { revision, unlogged_at_ms, state, leader, rejection, metadata: named, ..Facts::default() }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    PublishPlan, Release, Renew, ReportUnknown, Reserve, RollBack, SetTenant, Settle, Start, Unfreeze,
-    UnreadablePlan,
+    Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown, RollBack,
+    SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_ledger::{Command, ReservationId};
@@ -41,16 +41,25 @@ impl TryFrom<&v1::LogCommand> for Command {
 
 fn encode(command: &Command) -> Wire {
     match command {
-        Command::Reserve(Reserve { id, attempt, request, request_digest }) => Wire::Reserve(v1::LogReserve {
-            id: encode_id(*id),
-            attempt: *attempt,
-            request: Some(request.into()),
-            request_digest: Bytes::copy_from_slice(request_digest),
-        }),
+        Command::Reserve(Reserve { id, attempt, request, request_digest, key }) => {
+            Wire::Reserve(v1::LogReserve {
+                id: encode_id(*id),
+                attempt: *attempt,
+                request: Some(request.into()),
+                request_digest: Bytes::copy_from_slice(request_digest),
+                idempotency_key: key.as_ref().map(|key| key.as_str().to_owned()),
+            })
+        }
         Command::Start(Start { id, operation }) => {
             Wire::Start(v1::LogStart { id: encode_id(*id), operation: operation.as_str().to_owned() })
         }
-        Command::Settle(Settle { id, operation, actual }) => Wire::Settle(v1::LogSettle {
+        Command::Settle(Settle { id, operation, actual, estimated }) => Wire::Settle(v1::LogSettle {
+            id: encode_id(*id),
+            operation: operation.as_str().to_owned(),
+            actual: none_if_empty(*actual),
+            estimated: *estimated,
+        }),
+        Command::Correct(Correct { id, operation, actual }) => Wire::Correct(v1::LogCorrect {
             id: encode_id(*id),
             operation: operation.as_str().to_owned(),
             actual: none_if_empty(*actual),
@@ -92,6 +101,21 @@ fn encode(command: &Command) -> Wire {
                 actor: actor.as_str().to_owned(),
             })
         }
+        Command::ResolveUnknown(ResolveUnknown { id, actual, actor, reason }) => {
+            Wire::ResolveUnknown(v1::LogResolveUnknown {
+                id: encode_id(*id),
+                actual: none_if_empty(*actual),
+                actor: actor.as_str().to_owned(),
+                reason: reason.clone(),
+            })
+        }
+        Command::Freeze(Freeze { tenant, user, route, actor, reason }) => Wire::Freeze(v1::LogFreeze {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_ref().map(|user| user.as_str().to_owned()),
+            route: route.as_str().to_owned(),
+            actor: actor.as_str().to_owned(),
+            reason: reason.clone(),
+        }),
         Command::Unfreeze(Unfreeze { tenant, user, route, actor, reason }) => {
             Wire::Unfreeze(v1::LogUnfreeze {
                 tenant: tenant.as_str().to_owned(),
@@ -116,12 +140,19 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             attempt: wire.attempt,
             request: required("request", wire.request.as_ref())?.try_into().in_field("request")?,
             request_digest: fixed("request_digest", &wire.request_digest)?,
+            key: optional_name("idempotency_key", wire.idempotency_key.as_deref())?,
         }),
         Wire::Start(wire) => Command::Start(Start {
             id: decode_id("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
         }),
         Wire::Settle(wire) => Command::Settle(Settle {
+            id: decode_id("id", &wire.id)?,
+            operation: name("operation", &wire.operation)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            estimated: wire.estimated,
+        }),
+        Wire::Correct(wire) => Command::Correct(Correct {
             id: decode_id("id", &wire.id)?,
             operation: name("operation", &wire.operation)?,
             actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
@@ -145,6 +176,19 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             record: optional_record(wire.record.as_ref())?,
             expected_generation: wire.expected_generation,
             actor: name("actor", &wire.actor)?,
+        }),
+        Wire::ResolveUnknown(wire) => Command::ResolveUnknown(ResolveUnknown {
+            id: decode_id("id", &wire.id)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            actor: name("actor", &wire.actor)?,
+            reason: wire.reason.clone(),
+        }),
+        Wire::Freeze(wire) => Command::Freeze(Freeze {
+            tenant: name("tenant", &wire.tenant)?,
+            user: optional_name("user", wire.user.as_deref())?,
+            route: name("route", &wire.route)?,
+            actor: name("actor", &wire.actor)?,
+            reason: wire.reason.clone(),
         }),
         Wire::Unfreeze(wire) => Command::Unfreeze(Unfreeze {
             tenant: name("tenant", &wire.tenant)?,

@@ -29,26 +29,41 @@ pub(super) fn encode(command: &Command, out: &mut Vec<u8>) -> bool {
         Command::Reserve(reserve) => {
             let request_len = request_len(&reserve.request);
             let attempt = u64::from(reserve.attempt);
-            let body = 2 + ID_BYTES + varint_field_len(attempt) + field_len(request_len) + 2 + DIGEST_BYTES;
+            let key = reserve.key.as_ref().map(|key| key.as_str());
+            let body = 2
+                + ID_BYTES
+                + varint_field_len(attempt)
+                + field_len(request_len)
+                + 2
+                + DIGEST_BYTES
+                + optional_len(key);
             open(out, 1, body);
             put_bytes(out, 1, &reserve.id.0.to_be_bytes());
             put_varint(out, 2, attempt);
             put_head(out, 3, request_len);
             put_request(out, &reserve.request);
             put_bytes(out, 4, &reserve.request_digest);
+            if let Some(key) = key {
+                put_bytes(out, 5, key.as_bytes());
+            }
         }
         Command::Start(Start { id, operation }) => {
             open(out, 2, 2 + ID_BYTES + field_len(operation.as_str().len()));
             put_bytes(out, 1, &id.0.to_be_bytes());
             put_bytes(out, 2, operation.as_str().as_bytes());
         }
-        Command::Settle(Settle { id, operation, actual }) => {
-            let amounts_len = amounts_len(actual);
-            let actual_len = if amounts_len == 0 { 0 } else { field_len(amounts_len) };
-            open(out, 3, 2 + ID_BYTES + field_len(operation.as_str().len()) + actual_len);
+        Command::Settle(Settle { id, operation, actual, estimated }) => {
+            let estimated = u64::from(*estimated);
+            let body = 2
+                + ID_BYTES
+                + field_len(operation.as_str().len())
+                + amounts_field_len(actual)
+                + varint_field_len(estimated);
+            open(out, 3, body);
             put_bytes(out, 1, &id.0.to_be_bytes());
             put_bytes(out, 2, operation.as_str().as_bytes());
-            put_amounts(out, 3, amounts_len, actual);
+            put_amounts(out, 3, amounts_len(actual), actual);
+            put_varint(out, 4, estimated);
         }
         Command::Release(Release { id }) => {
             open(out, 4, 2 + ID_BYTES);
@@ -103,6 +118,7 @@ fn put_request(out: &mut Vec<u8>, request: &Request) {
         out.put_u8(tag(7, VARINT));
         encode_varint(hold_ttl_ms, out);
     }
+    put_amounts(out, 8, amounts_len(&request.minimum), &request.minimum);
 }
 
 fn put_amounts(out: &mut Vec<u8>, number: u8, len: usize, amounts: &Amounts) {
@@ -122,6 +138,10 @@ fn field_len(len: usize) -> usize {
     1 + encoded_len_varint(len as u64) + len
 }
 
+fn optional_len(text: Option<&str>) -> usize {
+    text.map_or(0, |text| field_len(text.len()))
+}
+
 fn varint_field_len(value: u64) -> usize {
     if value == 0 { 0 } else { 1 + encoded_len_varint(value) }
 }
@@ -136,15 +156,21 @@ fn amounts_len(amounts: &Amounts) -> usize {
 }
 
 fn request_len(request: &Request) -> usize {
-    let optional = |text: Option<&str>| text.map_or(0, |text| field_len(text.len()));
-    let amounts_len = amounts_len(&request.amounts);
     field_len(request.tenant.as_str().len())
-        + optional(request.user.as_ref().map(|name| name.as_str()))
+        + optional_len(request.user.as_ref().map(|name| name.as_str()))
         + field_len(request.route.as_str().len())
-        + optional(request.model.as_ref().map(|name| name.as_str()))
-        + optional(request.region.as_ref().map(|name| name.as_str()))
-        + if amounts_len == 0 { 0 } else { field_len(amounts_len) }
+        + optional_len(request.model.as_ref().map(|name| name.as_str()))
+        + optional_len(request.region.as_ref().map(|name| name.as_str()))
+        + amounts_field_len(&request.amounts)
         + request.hold_ttl_ms.map_or(0, |ttl| 1 + encoded_len_varint(ttl))
+        + amounts_field_len(&request.minimum)
+}
+
+fn amounts_field_len(amounts: &Amounts) -> usize {
+    match amounts_len(amounts) {
+        0 => 0,
+        len => field_len(len),
+    }
 }
 
 /// The command in a `LogCommand`'s bytes; `None` if they are not in canonical form, not one of the
@@ -161,9 +187,15 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Command> {
             attempt: u32::try_from(body.varint(2)?.unwrap_or(0)).ok()?,
             request: read_request(body.message(3)?)?,
             request_digest: body.bytes(4)?.try_into().ok()?,
+            key: body.optional_name(5)?,
         }),
         2 => Command::Start(Start { id, operation: body.name(2)? }),
-        3 => Command::Settle(Settle { id, operation: body.name(2)?, actual: read_amounts(&mut body, 3)? }),
+        3 => Command::Settle(Settle {
+            id,
+            operation: body.name(2)?,
+            actual: read_amounts(&mut body, 3)?,
+            estimated: body.varint(4)?.unwrap_or(0) != 0,
+        }),
         4 => Command::Release(Release { id }),
         _ => return None,
     };
@@ -180,6 +212,7 @@ fn read_request(mut body: Reader<'_>) -> Option<Request> {
         region: body.optional_name(5)?,
         amounts: read_amounts(&mut body, 6)?,
         hold_ttl_ms: body.varint(7)?,
+        minimum: read_amounts(&mut body, 8)?,
     };
     body.end()?;
     Some(request)

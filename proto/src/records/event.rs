@@ -72,6 +72,23 @@ fn encode_kind(kind: &EventKind) -> Wire {
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
+        EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => {
+            Wire::UnknownResolved(v1::EventUnknownResolved {
+                reservation: encode_id(*reservation),
+                tenant: text(tenant.as_str()),
+                user: user.as_ref().map(|user| text(user.as_str())),
+                route: text(route.as_str()),
+                actor: text(actor.as_str()),
+                reason: reason.clone(),
+            })
+        }
+        EventKind::Frozen { tenant, user, route, actor, reason } => Wire::Frozen(v1::EventFrozen {
+            tenant: text(tenant.as_str()),
+            user: user.as_ref().map(|user| text(user.as_str())),
+            route: text(route.as_str()),
+            actor: text(actor.as_str()),
+            reason: reason.clone(),
+        }),
         EventKind::Adjusted(receipt) => Wire::Adjusted(adjust::encode_stored(receipt, 0)),
         EventKind::PlanPublished { generation, forced, actor } => {
             Wire::PlanPublished(v1::EventPlanPublished {
@@ -133,6 +150,21 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             user: optional_name("unfrozen.user", wire.user.as_deref())?,
             route: name("unfrozen.route", &wire.route)?,
             actor: name("unfrozen.actor", &wire.actor)?,
+            reason: wire.reason,
+        },
+        Wire::UnknownResolved(wire) => EventKind::UnknownResolved {
+            reservation: decode_id("unknown_resolved.reservation", &wire.reservation)?,
+            tenant: name("unknown_resolved.tenant", &wire.tenant)?,
+            user: optional_name("unknown_resolved.user", wire.user.as_deref())?,
+            route: name("unknown_resolved.route", &wire.route)?,
+            actor: name("unknown_resolved.actor", &wire.actor)?,
+            reason: wire.reason,
+        },
+        Wire::Frozen(wire) => EventKind::Frozen {
+            tenant: name("frozen.tenant", &wire.tenant)?,
+            user: optional_name("frozen.user", wire.user.as_deref())?,
+            route: name("frozen.route", &wire.route)?,
+            actor: name("frozen.actor", &wire.actor)?,
             reason: wire.reason,
         },
         Wire::Adjusted(wire) => {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use holdfast_ledger::command::EpochBounds;
 use holdfast_ledger::plan::Plan;
 use holdfast_ledger::query::{PublishedPlan, RolledBack, TenantVersion};
-use holdfast_ledger::record::{CalendarRow, Freeze, Header, Record, Tombstone};
+use holdfast_ledger::record::{CalendarRow, Freeze, FreezeCause, Header, Record, Tombstone};
 use prost::Message;
 
 use crate::adjust;
@@ -221,16 +221,25 @@ impl TryFrom<v1::StoredTenant> for TenantVersion {
 
 impl From<&Freeze> for v1::StoredFreeze {
     fn from(freeze: &Freeze) -> Self {
-        let Freeze { tenant, user, route, limit, level, unit, at_ms, reservation } = freeze;
-        v1::StoredFreeze {
+        let Freeze { tenant, user, route, at_ms, cause } = freeze;
+        let head = v1::StoredFreeze {
             tenant: text(tenant.as_str()),
             user: user.as_ref().map(|user| text(user.as_str())),
             route: text(route.as_str()),
-            limit: text(limit.as_str()),
-            level: level.number(),
-            unit: unit.number(),
             at_ms: *at_ms,
-            reservation: encode_id(*reservation),
+            ..Default::default()
+        };
+        match cause {
+            FreezeCause::Breach { reservation, limit, level, unit } => v1::StoredFreeze {
+                limit: text(limit.as_str()),
+                level: level.number(),
+                unit: unit.number(),
+                reservation: encode_id(*reservation),
+                ..head
+            },
+            FreezeCause::Operator { actor, reason } => {
+                v1::StoredFreeze { actor: Some(text(actor.as_str())), reason: reason.clone(), ..head }
+            }
         }
     }
 }
@@ -239,15 +248,21 @@ impl TryFrom<v1::StoredFreeze> for Freeze {
     type Error = FieldError;
 
     fn try_from(wire: v1::StoredFreeze) -> Result<Self, FieldError> {
+        let cause = match optional_name("actor", wire.actor.as_deref())? {
+            Some(actor) => FreezeCause::Operator { actor, reason: wire.reason },
+            None => FreezeCause::Breach {
+                reservation: decode_id("reservation", &wire.reservation)?,
+                limit: name("limit", &wire.limit)?,
+                level: word("level", wire.level)?,
+                unit: word("unit", wire.unit)?,
+            },
+        };
         Ok(Freeze {
             tenant: name("tenant", &wire.tenant)?,
             user: optional_name("user", wire.user.as_deref())?,
             route: name("route", &wire.route)?,
-            limit: name("limit", &wire.limit)?,
-            level: word("level", wire.level)?,
-            unit: word("unit", wire.unit)?,
             at_ms: wire.at_ms,
-            reservation: decode_id("reservation", &wire.reservation)?,
+            cause,
         })
     }
 }

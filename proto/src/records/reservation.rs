@@ -9,6 +9,7 @@ use super::text;
 use crate::amounts::{amounts_or_none, none_if_empty};
 use crate::field::{FieldError, InField, fixed, name, optional_name};
 use crate::log::{decode_id, encode_id};
+use crate::receipt::optional_extras;
 use crate::shadow::shadow_or_none;
 use crate::v1;
 use crate::words::{Word, word};
@@ -32,6 +33,7 @@ pub(super) fn encode(slot: u32, row: &ReservationRow) -> v1::StoredReservation {
         unknown_at_ms,
         shadow,
         ended,
+        extras,
     } = row;
     let Subject { tenant, user, route } = subject.as_ref();
     v1::StoredReservation {
@@ -54,6 +56,7 @@ pub(super) fn encode(slot: u32, row: &ReservationRow) -> v1::StoredReservation {
         started_at_ms: *started_at_ms,
         unknown_at_ms: *unknown_at_ms,
         end: ended.as_deref().map(v1::StoredEnd::from),
+        extras: extras.as_deref().map(v1::ReceiptExtras::from),
         shadow: shadow.as_deref().map(v1::ShadowDecision::from),
     }
 }
@@ -81,6 +84,7 @@ pub(super) fn decode(wire: v1::StoredReservation) -> Result<ReservationRow, Fiel
         unknown_at_ms: wire.unknown_at_ms,
         shadow: shadow_or_none(wire.shadow.as_ref())?,
         ended: wire.end.map(|end| Ended::try_from(end).map(Box::new)).transpose().in_field("end")?,
+        extras: optional_extras(wire.extras.as_ref())?,
     })
 }
 

@@ -5,10 +5,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use holdfast_ledger::adjust::{AdjustmentReceipt, AdjustmentRow, Boost, Operated, Standing};
-use holdfast_ledger::answer::{Answer, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier};
+use holdfast_ledger::answer::{
+    Answer, Correction, Estimate, Extras, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
+};
 use holdfast_ledger::command::{
-    EpochBounds, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, RollBack, SetTenant, Settle,
-    Start, Unfreeze,
+    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
+    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
@@ -16,8 +18,8 @@ use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, RolledBack, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, Header, Lane, Leg, LimitKind, Lineage,
-    LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, Header, Lane, Leg,
+    LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision, Undecided};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
@@ -146,6 +148,7 @@ impl Random {
             model: self.maybe(Random::name),
             region: self.maybe(Random::name),
             amounts: self.asked(),
+            minimum: if self.flip() { Amounts::NONE } else { self.asked() },
             hold_ttl_ms: self.maybe(|random| random.number().max(1)),
         }
     }
@@ -153,15 +156,22 @@ impl Random {
     pub fn reserve(&mut self) -> Reserve {
         let request = self.request();
         let request_digest = request.digest();
-        Reserve { id: self.id(), attempt: self.0.random_range(1..=u32::MAX), request, request_digest }
+        let attempt = self.0.random_range(1..=u32::MAX);
+        Reserve { id: self.id(), attempt, request, request_digest, key: self.maybe(Random::name) }
     }
 
     /// A command that travels in the batched stream.
     pub fn batched(&mut self) -> Command {
-        match self.0.random_range(0..6) {
+        match self.0.random_range(0..7) {
             0 => Command::Reserve(self.reserve()),
             1 => Command::Start(Start { id: self.id(), operation: self.name() }),
-            2 => Command::Settle(Settle { id: self.id(), operation: self.name(), actual: self.amounts() }),
+            2 => Command::Settle(Settle {
+                id: self.id(),
+                operation: self.name(),
+                actual: self.amounts(),
+                estimated: self.flip(),
+            }),
+            6 => Command::Correct(Correct { id: self.id(), operation: self.name(), actual: self.amounts() }),
             3 => Command::Release(Release { id: self.id() }),
             4 => Command::Renew(Renew { id: self.id(), extend_ms: self.number().max(1) }),
             _ => Command::ReportUnknown(ReportUnknown { id: self.id(), operation: self.name() }),
@@ -192,6 +202,20 @@ impl Random {
             tenant: self.name(),
             user: self.maybe(Random::name),
             route: self.name(),
+            actor: self.name(),
+            reason: format!("because {}", self.text()),
+        }
+    }
+
+    pub fn freeze(&mut self) -> Freeze {
+        let Unfreeze { tenant, user, route, actor, reason } = self.unfreeze();
+        Freeze { tenant, user, route, actor, reason }
+    }
+
+    pub fn resolve_unknown(&mut self) -> ResolveUnknown {
+        ResolveUnknown {
+            id: self.id(),
+            actual: self.amounts(),
             actor: self.name(),
             reason: format!("because {}", self.text()),
         }
@@ -263,7 +287,7 @@ impl Random {
 
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..13) {
+        match self.0.random_range(0..15) {
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
@@ -275,6 +299,8 @@ impl Random {
             }),
             5 => Command::RaiseRules { rules_version: self.0.random() },
             6 => Command::Adjust(Box::new(self.adjust())),
+            7 => Command::Freeze(self.freeze()),
+            8 => Command::ResolveUnknown(self.resolve_unknown()),
             _ => self.batched(),
         }
     }
@@ -335,6 +361,25 @@ impl Random {
             ended_revision: self.maybe(Random::number),
             debt: self.amounts(),
             shadow: self.maybe(Random::shadow_decision).map(Arc::new),
+            extras: self.maybe(|random| Arc::new(random.extras())),
+        }
+    }
+
+    pub fn extras(&mut self) -> Extras {
+        Extras {
+            asked: self.amounts(),
+            key: self.maybe(Random::name),
+            resolved_by: self.maybe(Random::name),
+            estimate: self.maybe(|random| Estimate { correction: random.maybe(Random::correction) }),
+        }
+    }
+
+    pub fn correction(&mut self) -> Correction {
+        Correction {
+            at_ms: self.number(),
+            revision: self.number(),
+            actual: self.amounts(),
+            debt: self.amounts(),
         }
     }
 
@@ -554,12 +599,14 @@ impl Random {
                     debt: random.amounts(),
                 })
             }),
+            extras: self.maybe(|random| Arc::new(random.extras())),
         }
     }
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..10) {
+        match self.0.random_range(0..12) {
+            10 => EventKind::Adjusted(self.adjustment_receipt()),
             0 => EventKind::Crossed {
                 lineage,
                 epoch_start_ms: self.maybe(Random::number),
@@ -579,6 +626,21 @@ impl Random {
                 frozen: self.one_of(&LEVELS),
                 user: self.maybe(Random::name),
             },
+            8 => EventKind::UnknownResolved {
+                reservation: self.id(),
+                tenant: self.name(),
+                user: self.maybe(Random::name),
+                route: self.name(),
+                actor: self.name(),
+                reason: self.text(),
+            },
+            9 => EventKind::Frozen {
+                tenant: self.name(),
+                user: self.maybe(Random::name),
+                route: self.name(),
+                actor: self.name(),
+                reason: self.text(),
+            },
             5 => EventKind::Unfrozen {
                 tenant: self.name(),
                 user: self.maybe(Random::name),
@@ -597,7 +659,6 @@ impl Random {
                 first: self.number(),
                 actor: self.name(),
             },
-            8 => EventKind::Adjusted(self.adjustment_receipt()),
             _ => EventKind::TenantSet { generation: self.number(), tenant: self.name(), actor: self.name() },
         }
     }
@@ -673,15 +734,20 @@ impl Random {
                 slot,
                 Tombstone { id: self.id(), at_ms: self.number(), forget_at_ms: self.number() },
             ),
-            8 => Record::Freeze(Freeze {
+            8 => Record::Freeze(FreezeRow {
                 tenant: self.name(),
                 user: self.maybe(Random::name),
                 route: self.name(),
-                limit: self.name(),
-                level: self.one_of(&LEVELS),
-                unit: self.unit(),
                 at_ms: self.number(),
-                reservation: self.id(),
+                cause: match self.flip() {
+                    true => FreezeCause::Operator { actor: self.name(), reason: self.text() },
+                    false => FreezeCause::Breach {
+                        reservation: self.id(),
+                        limit: self.name(),
+                        level: self.one_of(&LEVELS),
+                        unit: self.unit(),
+                    },
+                },
             }),
             9 => Record::Shadow(ShadowCounts {
                 route: self.name(),

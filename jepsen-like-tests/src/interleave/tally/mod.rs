@@ -138,7 +138,11 @@ impl Tally {
                 }
             }
             // No world sends these.
-            Command::RollBack(_) | Command::Adjust(_) => {
+            Command::RollBack(_)
+            | Command::Adjust(_)
+            | Command::Correct(_)
+            | Command::ResolveUnknown(_)
+            | Command::Freeze(_) => {
                 self.find(Kind::Lifecycle, || format!("nobody sent {command:?}"));
             }
             Command::Tick | Command::RaiseRules { .. } | Command::UnreadablePlan(_) => {}

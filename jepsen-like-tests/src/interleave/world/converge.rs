@@ -190,7 +190,7 @@ impl World<'_> {
                 tokens => Amounts::NONE.with(Unit::Tokens, tokens),
             };
             self.ended.counts.receipts += 1;
-            let settle = Settle { id, operation: named(&operation), actual };
+            let settle = Settle { id, operation: named(&operation), actual, estimated: false };
             self.call(0, Command::Settle(settle), 0);
             return false;
         }

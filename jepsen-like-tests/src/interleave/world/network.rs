@@ -291,6 +291,9 @@ pub fn words(command: &Command) -> String {
         }
         Command::RollBack(roll_back) => format!("roll back to generation {}", roll_back.to),
         Command::Adjust(adjust) => format!("adjust {}: {:?}", adjust.lineage, adjust.what),
+        Command::Correct(correct) => format!("correct {}: {:?}", correct.id, correct.actual),
+        Command::ResolveUnknown(resolve) => format!("resolve {}: {:?}", resolve.id, resolve.actual),
+        Command::Freeze(freeze) => format!("freeze {}/{:?} on {}", freeze.tenant, freeze.user, freeze.route),
         Command::Tick => "tick".to_owned(),
         Command::RaiseRules { rules_version } => format!("raise rules to {rules_version}"),
     }

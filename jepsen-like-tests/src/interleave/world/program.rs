@@ -31,7 +31,7 @@ impl World<'_> {
         let request = self.draw_request();
         let id = self.draw_id();
         let request_digest = request.digest();
-        let reserve = Reserve { id, attempt: 0, request, request_digest };
+        let reserve = Reserve { id, attempt: 0, key: None, request, request_digest };
         let call_ms = CALL_MS[self.choices.index(2)];
         let (life, step) = Life::begin(reserve, call_ms, self.now_ms);
         let due = of_life(&life, step);
@@ -54,7 +54,16 @@ impl World<'_> {
             amounts.set(Unit::Slots, Some(2));
         }
         let hold_ttl_ms = choices.chance(15).then_some(2_000);
-        Request { tenant, user, route, model: None, region: None, amounts, hold_ttl_ms }
+        Request {
+            tenant,
+            user,
+            route,
+            model: None,
+            region: None,
+            amounts,
+            minimum: Amounts::NONE,
+            hold_ttl_ms,
+        }
     }
 
     /// A fresh id most of the time; one that somebody else uses, a very old one, or one from the future.
@@ -137,6 +146,7 @@ impl World<'_> {
                 id,
                 operation: operation_of(id),
                 actual: if held == 0 { Amounts::NONE } else { other },
+                estimated: false,
             };
             let gateway = self.choices.index(self.routes.len());
             self.call(gateway, Command::Settle(settle), 0);

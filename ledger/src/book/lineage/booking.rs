@@ -100,6 +100,47 @@ impl Lineage {
         }
     }
 
+    /// A settlement on the current account was estimated at `before`, and is `actual` in truth: what was too
+    /// much comes back, more than that is an overrun.
+    pub(crate) fn correct_current(
+        &mut self,
+        before: u64,
+        actual: u64,
+        reservation: ReservationId,
+        sink: &mut Sink,
+    ) {
+        match before.checked_sub(actual) {
+            Some(too_much) => {
+                let too_much = u128::from(too_much);
+                self.current.columns.corrected += too_much;
+                self.credit(too_much, Source::Refund, sink);
+            }
+            None => self.settle_current(0, actual - before, reservation, sink),
+        }
+    }
+
+    /// The same on a closed account of the lineage.
+    pub(crate) fn correct_closed(
+        &mut self,
+        closed: &mut Account,
+        before: u64,
+        actual: u64,
+        reservation: ReservationId,
+        sink: &mut Sink,
+    ) {
+        match before.checked_sub(actual) {
+            Some(too_much) => {
+                let too_much = u128::from(too_much);
+                closed.columns.corrected += too_much;
+                if self.is_of_epoch(closed.number) {
+                    self.past_used -= too_much as i128;
+                }
+                self.credit_closed(closed, too_much, sink);
+            }
+            None => self.settle_closed(closed, 0, actual - before, reservation, sink),
+        }
+    }
+
     /// The current account pays for an overrun on a closed one, as far as it can.
     fn repay_from_current(&mut self, over: u128) {
         if self.is_unlimited() {

@@ -194,6 +194,14 @@ impl Lineage {
         }
     }
 
+    /// As much of an amount as may be held now.
+    pub(crate) fn most_now(&self, wanted: u64) -> u64 {
+        if self.is_unlimited() {
+            return wanted;
+        }
+        u64::try_from(self.current.columns.available).unwrap_or(u64::MAX).min(wanted)
+    }
+
     /// Debt of earlier epochs that is not repaid yet.
     pub(crate) fn earlier_debt(&self) -> u128 {
         let booked_earlier = self.debt as i128 - self.epoch_debt();

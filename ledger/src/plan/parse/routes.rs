@@ -7,13 +7,13 @@ use super::reader::{Fields, Place, Problems, shorten};
 use super::scalars::{read_amounts, read_duration_ms, read_name, read_percent, read_whole};
 use crate::ids::RouteName;
 use crate::limits::{
-    DURATION_MS_MAX, HOLD_TTL_MS, HOLD_TTL_MS_MAX, ROUTES_PER_PLAN_MAX, SHARD_TTL_MS, USAGE_DEADLINE_MS,
-    USAGE_DEADLINE_MS_MAX,
+    CORRECTION_WINDOW_MS, CORRECTION_WINDOW_MS_MAX, DURATION_MS_MAX, HOLD_TTL_MS, HOLD_TTL_MS_MAX,
+    ROUTES_PER_PLAN_MAX, SHARD_TTL_MS, USAGE_DEADLINE_MS, USAGE_DEADLINE_MS_MAX,
 };
 use crate::plan::{Emergency, Match, Rollout, RolloutBy, Route};
 use crate::unit::{Amounts, Unit};
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "match",
     "estimator",
@@ -22,6 +22,7 @@ const KEYS: [&str; 13] = [
     "hold_ttl_max",
     "usage_deadline",
     "usage_deadline_max",
+    "correction_window",
     "priority",
     "debt_max",
     "execution_max",
@@ -95,6 +96,10 @@ fn read_route(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>
         ("usage_deadline", "usage_deadline_max"),
         (USAGE_DEADLINE_MS, USAGE_DEADLINE_MS_MAX),
     );
+    let correction_window_ms = fields
+        .get("correction_window")
+        .and_then(|place| read_duration_ms(place, problems, 1, CORRECTION_WINDOW_MS_MAX))
+        .unwrap_or(CORRECTION_WINDOW_MS);
     let priority =
         fields.get("priority").and_then(|place| read_whole(place, problems, 0, u64::from(u32::MAX)));
     let rollout = fields.get("rollout").and_then(|place| read_rollout(place, problems)).unwrap_or_default();
@@ -111,6 +116,7 @@ fn read_route(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>
         hold_ttl_ms_max,
         usage_deadline_ms,
         usage_deadline_ms_max,
+        correction_window_ms,
         priority: priority.and_then(|priority| u32::try_from(priority).ok()).unwrap_or(0),
         debt_max,
         execution_max,

@@ -56,6 +56,10 @@ pub(super) fn identity(id: &HistoryId) -> Vec<u8> {
             key.push(3);
             key.extend_from_slice(name);
         }
+        HistoryId::Correction(id) => {
+            key.push(4);
+            key.extend_from_slice(id);
+        }
     }
     key
 }

@@ -16,6 +16,8 @@ pub enum HistoryId {
     Event(u64),
     /// An archived account, by whatever names it.
     Statement(Vec<u8>),
+    /// A correction of an ended reservation, by its id.
+    Correction([u8; 16]),
 }
 
 /// One thing that ended or happened.

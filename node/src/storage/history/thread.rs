@@ -182,11 +182,12 @@ impl HistoryReader {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// One reservation, by its id.
+    /// One reservation as it ended, and as it was corrected if it was, by its id.
     pub fn reservation(&self, id: [u8; 16]) -> Result<HistoryPage, HistoryError> {
         self.read(|index| {
-            let found = index.by_identity(&keys::identity(&HistoryId::Reservation(id)))?;
-            Ok((found.into_iter().collect(), 1))
+            let ended = index.by_identity(&keys::identity(&HistoryId::Reservation(id)))?;
+            let corrected = index.by_identity(&keys::identity(&HistoryId::Correction(id)))?;
+            Ok((ended.into_iter().chain(corrected).collect(), 2))
         })
     }
 

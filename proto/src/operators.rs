@@ -1,0 +1,89 @@
+//! What operators say and ask: freezes, and usage that nobody else knows of.
+
+use holdfast_ledger::ReservationId;
+use holdfast_ledger::command::{Freeze, ResolveUnknown, Unfreeze};
+use holdfast_ledger::query::UnknownUsage;
+
+use crate::amounts::{amounts_or_none, none_if_empty};
+use crate::field::{FieldError, InField, name, optional_name};
+use crate::limits::REASON_BYTES_MAX;
+use crate::v1;
+
+/// What an operator does needs a reason, in some sentences at most.
+pub(crate) fn checked_reason(text: &str) -> Result<String, FieldError> {
+    match text.len() {
+        0 => Err(FieldError::missing("reason")),
+        length if length > REASON_BYTES_MAX => {
+            let problem = format!("has {length} bytes; at most {REASON_BYTES_MAX} are allowed");
+            Err(FieldError::new("reason", problem))
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
+macro_rules! freezing {
+    ($command:ident, $wire:ident) => {
+        impl TryFrom<&v1::$wire> for $command {
+            type Error = FieldError;
+
+            fn try_from(wire: &v1::$wire) -> Result<Self, FieldError> {
+                Ok($command {
+                    tenant: name("tenant", &wire.tenant)?,
+                    user: optional_name("user", wire.user.as_deref())?,
+                    route: name("route", &wire.route)?,
+                    actor: name("actor", &wire.actor)?,
+                    reason: checked_reason(&wire.reason)?,
+                })
+            }
+        }
+
+        impl From<&$command> for v1::$wire {
+            fn from($command { tenant, user, route, actor, reason }: &$command) -> Self {
+                v1::$wire {
+                    tenant: tenant.as_str().to_owned(),
+                    user: user.as_ref().map(|user| user.as_str().to_owned()),
+                    route: route.as_str().to_owned(),
+                    actor: actor.as_str().to_owned(),
+                    reason: reason.clone(),
+                }
+            }
+        }
+    };
+}
+freezing!(Freeze, FreezeRequest);
+freezing!(Unfreeze, UnfreezeRequest);
+
+impl TryFrom<&v1::ResolveUnknownRequest> for ResolveUnknown {
+    type Error = FieldError;
+
+    fn try_from(wire: &v1::ResolveUnknownRequest) -> Result<Self, FieldError> {
+        Ok(ResolveUnknown {
+            id: name("id", &wire.id)?,
+            actual: amounts_or_none(wire.actual.as_ref()).in_field("actual")?,
+            actor: name("actor", &wire.actor)?,
+            reason: checked_reason(&wire.reason)?,
+        })
+    }
+}
+
+impl From<&ResolveUnknown> for v1::ResolveUnknownRequest {
+    fn from(ResolveUnknown { id, actual, actor, reason }: &ResolveUnknown) -> Self {
+        v1::ResolveUnknownRequest {
+            id: id.to_string(),
+            actual: none_if_empty(*actual),
+            actor: actor.as_str().to_owned(),
+            reason: reason.clone(),
+        }
+    }
+}
+
+impl From<&UnknownUsage> for v1::UnknownUsage {
+    fn from(UnknownUsage { since_ms, receipt }: &UnknownUsage) -> Self {
+        v1::UnknownUsage { since_ms: *since_ms, receipt: Some(receipt.into()) }
+    }
+}
+
+/// Behind which entry a page of the list begins.
+pub fn decode_place(wire: &v1::UnknownPlace) -> Result<(u64, ReservationId), FieldError> {
+    Ok((wire.since_ms, name("id", &wire.id).in_field("after")?))
+}
