@@ -36,6 +36,8 @@ pub struct Balance {
     /// Debt made less debt repaid in the running epoch.
     epoch_debt: i128,
     carried_in: i128,
+    /// What operators granted less what they took in the running epoch.
+    net: i128,
     /// Debt of earlier epochs that was repaid in this one.
     earlier_repaid: i128,
     /// The stretch between two changes of rule or epoch; a hold belongs to the one it was made in.
@@ -59,6 +61,7 @@ impl Balance {
             used: 0,
             epoch_debt: 0,
             carried_in: 0,
+            net: 0,
             earlier_repaid: 0,
             stretch: 0,
             epoch_first: 0,
@@ -74,10 +77,15 @@ impl Balance {
         match self.rule {
             Some(Rule::Bucket { .. }) => self.level,
             Some(Rule::Period { limit, .. } | Rule::Slots { limit }) => {
-                (i128::from(limit) + self.carried_in - self.used + self.epoch_debt).max(0)
+                (self.allowance(limit) - self.used + self.epoch_debt).max(0)
             }
             Some(Rule::Unlimited { .. }) | None => 0,
         }
+    }
+
+    /// What the running epoch gives in all.
+    fn allowance(&self, limit: u64) -> i128 {
+        i128::from(limit) + self.carried_in + self.net
     }
 
     /// Whether requests are never refused here.
@@ -118,14 +126,24 @@ impl Balance {
             Rule::Unlimited { every: Some(every) } => (0, every, 0, true),
             _ => return false,
         };
-        let before = (self.debt, self.carried_in, self.used, self.epoch_debt, self.earlier_repaid);
+        let figures = |balance: &Self| {
+            (
+                balance.debt,
+                balance.carried_in,
+                balance.net,
+                balance.used,
+                balance.epoch_debt,
+                balance.earlier_repaid,
+            )
+        };
+        let before = figures(self);
         if !carry_debt {
             self.debt = 0;
         }
         let carried = self.available().min(carry_over);
         self.begin_epoch(carried, every.end_after(end_ms));
         self.credit(grant);
-        before == (self.debt, self.carried_in, self.used, self.epoch_debt, self.earlier_repaid)
+        before == figures(self)
     }
 
     /// Passes over epochs that change nothing.
@@ -143,7 +161,7 @@ impl Balance {
         self.stretch += 1;
         self.epoch_first = self.stretch;
         (self.used, self.epoch_debt, self.held, self.earlier_repaid) = (0, 0, 0, 0);
-        self.carried_in = carried;
+        (self.carried_in, self.net) = (carried, 0);
         self.epoch_end_ms = end_ms;
     }
 
@@ -245,11 +263,22 @@ impl Balance {
 
     /// Ends a hold made in `stretch`: `spent` of it was used.
     pub fn end(&mut self, stretch: u32, held: u64, spent: u64) {
-        let (held, spent) = (i128::from(held), i128::from(spent));
         let before = self.available();
+        if stretch >= self.epoch_first {
+            self.held -= i128::from(held);
+        }
+        self.book(stretch, i128::from(held), i128::from(spent), before);
+    }
+
+    /// What was booked as `before` of a hold made in `stretch` was `actual` in truth.
+    pub fn correct(&mut self, stretch: u32, before: u64, actual: u64) {
+        let available = self.available();
+        self.book(stretch, i128::from(before), i128::from(actual), available);
+    }
+
+    fn book(&mut self, stretch: u32, held: i128, spent: i128, before: i128) {
         let same_epoch = stretch >= self.epoch_first;
         if same_epoch {
-            self.held -= held;
             self.used += spent - held;
         }
         if spent <= held {
@@ -293,6 +322,56 @@ impl Balance {
         self.repay(pays);
     }
 
+    /// An operator grants more in the running epoch. False: there is nothing to add to.
+    pub fn grant_more(&mut self, amount: u64) -> bool {
+        match self.rule {
+            Some(Rule::Bucket { .. }) => self.credit(i128::from(amount)),
+            Some(Rule::Period { .. } | Rule::Slots { .. }) => {
+                self.net += i128::from(amount);
+                self.repay(i128::from(amount));
+            }
+            Some(Rule::Unlimited { .. }) | None => return false,
+        }
+        true
+    }
+
+    /// An operator takes some of what the running epoch gives. False: it gives less, or nothing that ends.
+    pub fn take_away(&mut self, amount: u64) -> bool {
+        let amount = i128::from(amount);
+        match self.rule {
+            Some(Rule::Bucket { .. }) => self.level -= amount.min(self.level),
+            Some(Rule::Period { limit, .. } | Rule::Slots { limit }) => {
+                if amount > self.allowance(limit) {
+                    return false;
+                }
+                self.net -= amount;
+            }
+            Some(Rule::Unlimited { .. }) | None => return false,
+        }
+        true
+    }
+
+    /// An operator books usage. False: slots are not used up.
+    pub fn charge(&mut self, amount: u64) -> bool {
+        if self.rule.is_none() || self.shape == Shape::Slots {
+            return false;
+        }
+        let before = self.available();
+        self.book(self.stretch, 0, i128::from(amount), before);
+        true
+    }
+
+    /// An operator takes usage back. False: not so much was used, or it is no total.
+    pub fn take_back(&mut self, amount: u64) -> bool {
+        let amount = i128::from(amount);
+        if self.rule.is_none() || self.shape != Shape::Total || amount > self.used - self.held {
+            return false;
+        }
+        self.used -= amount;
+        self.credit(amount);
+        true
+    }
+
     fn take_level(&mut self, amount: i128) {
         if let Some(Rule::Bucket { .. }) = self.rule {
             self.level -= amount;
@@ -305,8 +384,10 @@ impl Balance {
         let available = self.available();
         let most = match self.rule {
             Some(Rule::Bucket { burst, .. }) => i128::from(burst),
-            Some(Rule::Period { limit, carry_over, .. }) => i128::from(limit) + i128::from(carry_over),
-            Some(Rule::Slots { limit }) => i128::from(limit),
+            Some(Rule::Period { limit, carry_over, .. }) => {
+                (i128::from(limit) + i128::from(carry_over)).max(self.allowance(limit))
+            }
+            Some(Rule::Slots { limit }) => i128::from(limit).max(self.allowance(limit)),
             Some(Rule::Unlimited { .. }) | None => return Ok(Tier::Normal),
         };
         if asked > available && asked > most {
@@ -323,7 +404,7 @@ impl Balance {
 
     fn tier_with(&self, more: i128) -> Tier {
         let Some(Rule::Period { limit, .. }) = self.rule else { return Tier::Normal };
-        let gives = i128::from(limit) + self.carried_in;
+        let gives = self.allowance(limit).max(0);
         let used = (self.used + more + self.earlier_repaid) * 100;
         match gives {
             0 => Tier::Normal,

@@ -1,7 +1,9 @@
 //! The harness's own count of what was granted, held, spent and owed: it hears every committed command
 //! with its answer, predicts the answer, and says where they differ.
 
+mod adjustments;
 mod balance;
+mod generations;
 mod lineages;
 mod lives;
 mod refusals;
@@ -10,8 +12,10 @@ mod sums;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::Adjust;
 use holdfast_ledger::answer::{Answer, Receipt, Refusal, State};
-use holdfast_ledger::command::{Command, PublishPlan, Reserve, SetTenant};
+use holdfast_ledger::command::{Command, Reserve};
+use holdfast_ledger::ids::AdjustmentId;
 use holdfast_ledger::{Amounts, ReservationId};
 
 pub use balance::Balance;
@@ -47,7 +51,18 @@ struct Life {
     expires_at_ms: u64,
     operation: Option<String>,
     actual: Amounts,
+    /// What of each unit was booked as spent: more than `actual` where an estimate was corrected upward.
+    spent: Amounts,
+    estimate: Estimate,
     ended_revision: Option<u64>,
+}
+
+/// Whether a settlement was estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Estimate {
+    No,
+    Open,
+    Corrected(Amounts),
 }
 
 /// A hold on one lineage.
@@ -70,6 +85,12 @@ pub struct Tally {
     known: BTreeMap<ReservationId, Known>,
     /// Frozen: tenant, user or all of them, route.
     frozen: Vec<(usize, Option<usize>, &'static str)>,
+    generation: u64,
+    /// The plans by the generation that each came with.
+    plans: Vec<(u64, Arc<Facts>)>,
+    adjusted: BTreeMap<AdjustmentId, Adjust>,
+    /// What operators charged, by unit.
+    charged: [u128; 4],
     found: Vec<Found>,
 }
 
@@ -85,6 +106,10 @@ impl Tally {
             lineages: Lineages::new(&family.limits),
             known: BTreeMap::new(),
             frozen: Vec::new(),
+            generation: 0,
+            plans: Vec::new(),
+            adjusted: BTreeMap::new(),
+            charged: [0; 4],
             found: Vec::new(),
         }
     }
@@ -123,59 +148,14 @@ impl Tally {
             Command::ReportUnknown(report) => self.on_report_unknown(report, answer),
             Command::PublishPlan(publish) => self.on_publish(publish, answer),
             Command::SetTenant(set) => self.on_set_tenant(set, answer),
-            Command::Unfreeze(unfreeze) => {
-                let before = self.frozen.len();
-                self.frozen.retain(|(tenant, user, route)| {
-                    TENANTS[*tenant] != unfreeze.tenant.as_str()
-                        || user.map(user_name) != unfreeze.user.as_ref().map(|user| user.as_str())
-                        || *route != unfreeze.route.as_str()
-                });
-                let changed = self.frozen.len() != before;
-                if *answer != (Answer::Unfrozen { changed }) {
-                    self.find(Kind::Lifecycle, || {
-                        format!("unfreeze: {answer:?}, expected changed {changed}")
-                    });
-                }
-            }
-            // No world sends these.
-            Command::RollBack(_)
-            | Command::Adjust(_)
-            | Command::Correct(_)
-            | Command::ResolveUnknown(_)
-            | Command::Freeze(_) => {
-                self.find(Kind::Lifecycle, || format!("nobody sent {command:?}"));
-            }
+            Command::Unfreeze(unfreeze) => self.on_unfreeze(unfreeze, answer),
+            Command::Correct(correct) => self.on_correct(correct, answer),
+            Command::ResolveUnknown(resolve) => self.on_resolve(resolve, answer, revision),
+            Command::Freeze(freeze) => self.on_freeze(freeze, answer),
+            Command::Adjust(adjust) => self.on_adjust(adjust, answer),
+            Command::RollBack(roll_back) => self.on_roll_back(roll_back, answer),
             Command::Tick | Command::RaiseRules { .. } | Command::UnreadablePlan(_) => {}
         }
-    }
-
-    fn on_publish(&mut self, publish: &PublishPlan, answer: &Answer) {
-        let Answer::Published { changed: true, .. } = answer else { return };
-        let published = self.family.plans.iter().find(|known| Arc::ptr_eq(&known.plan, &publish.plan));
-        let Some(published) = published else { return };
-        self.plan = Some(Arc::clone(&published.facts));
-        self.raise_floor();
-        for tenant in [None].into_iter().chain((0..TENANTS.len()).map(Some)) {
-            self.apply_rules(tenant);
-        }
-    }
-
-    fn on_set_tenant(&mut self, set: &SetTenant, answer: &Answer) {
-        let Answer::Published { changed: true, .. } = answer else { return };
-        let Some(tenant) = TENANTS.iter().position(|name| *name == set.tenant.as_str()) else { return };
-        let said = set
-            .record
-            .as_ref()
-            .and_then(|record| self.family.records.iter().find(|known| Arc::ptr_eq(&known.parsed, record)));
-        self.records[tenant] = said.map(|settable| settable.record.clone());
-        self.apply_rules(Some(tenant));
-    }
-
-    /// Rules of a tenant's lineages, or of the global ones, as they are from now on.
-    fn apply_rules(&mut self, tenant: Option<usize>) {
-        let Some(plan) = &self.plan else { return };
-        let record = tenant.and_then(|tenant| self.records[tenant].as_ref());
-        self.lineages.apply_rules(tenant, plan, record, self.clock_ms);
     }
 
     /// Whether an id was ever admitted.
@@ -206,6 +186,12 @@ impl Tally {
         })
     }
 
+    /// What was estimated at its settlement and may still be corrected.
+    pub fn estimated(&self) -> impl Iterator<Item = ReservationId> {
+        let open = |known: &Known| known.life.as_ref().is_some_and(|life| life.estimate == Estimate::Open);
+        self.known.iter().filter(move |(_, known)| open(known)).map(|(id, _)| *id)
+    }
+
     /// Every freeze: tenant, user and route by their places and name.
     pub fn frozen(&self) -> &[(usize, Option<usize>, &'static str)] {
         &self.frozen
@@ -223,10 +209,6 @@ impl Tally {
 
 fn is_settled(state: State) -> bool {
     matches!(state, State::Settled | State::SettledWithDebt)
-}
-
-fn user_name(user: usize) -> &'static str {
-    super::plans::USERS[user]
 }
 
 /// The receipt of an answer.

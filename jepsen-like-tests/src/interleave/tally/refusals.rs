@@ -4,14 +4,15 @@ use holdfast_ledger::answer::{Answer, Reason, Receipt, Refusal, Rejection, State
 use holdfast_ledger::command::Reserve;
 use holdfast_ledger::{Amounts, Unit};
 
-use super::{AHEAD_MS, Balance, Known, Leg, Life, Place, Tally, receipt};
+use super::{AHEAD_MS, Balance, Estimate, Known, Leg, Life, Place, Tally, receipt};
 use crate::interleave::facts::{Plan as Facts, Rule};
 use crate::interleave::found::Kind;
 use crate::interleave::plans::{ROUTES, TENANTS, USERS};
 
 /// What must be answered to a reserve of an id that was never seen.
 enum Expected {
-    Admitted(Tier),
+    /// At a tier, with so much.
+    Admitted(Tier, Amounts),
     TooOld,
     InFuture,
     Invalid,
@@ -74,9 +75,13 @@ impl Tally {
     fn on_admission(&mut self, reserve: &Reserve, receipt: &Receipt, revision: u64) {
         let id = reserve.id;
         match self.expect(reserve) {
-            Expected::Admitted(tier) if tier == receipt.tier => {}
-            Expected::Admitted(tier) => self.find(Kind::WrongRefusal, || {
-                format!("{id} is admitted at {}, not {}", receipt.tier.as_str(), tier.as_str())
+            Expected::Admitted(tier, granted) if tier == receipt.tier && granted == receipt.reserved => {}
+            Expected::Admitted(tier, granted) => self.find(Kind::WrongRefusal, || {
+                let (said, was) = (receipt.tier.as_str(), tier.as_str());
+                format!(
+                    "{id} is admitted at {said} with {:?}, not at {was} with {granted:?}",
+                    receipt.reserved
+                )
             }),
             Expected::Refused(no) => {
                 let in_debt = no.iter().any(|(_, reason)| *reason == Reason::Debt);
@@ -93,7 +98,7 @@ impl Tally {
             }
         }
         let (Some(subject), Some(facts)) = (subject(reserve), self.plan.clone()) else { return };
-        let amounts = Self::asked(reserve);
+        let amounts = receipt.reserved;
         let legs = self.hold(&subject, &facts, &amounts);
         self.judge_legs(receipt, &legs);
         let terms = facts.routes.iter().find(|route| route.name == subject.route);
@@ -111,6 +116,8 @@ impl Tally {
             expires_at_ms: self.clock_ms + ttl_ms,
             operation: None,
             actual: Amounts::NONE,
+            spent: Amounts::NONE,
+            estimate: Estimate::No,
             ended_revision: None,
         };
         self.known.insert(id, Known { life: Some(life), ended_at_ms: None });
@@ -169,6 +176,10 @@ impl Tally {
         let amounts = Self::asked(reserve);
         let most = facts.routes.iter().find(|route| route.name == subject.route);
         let most = most.and_then(|route| route.tokens_max);
+        let over = |(unit, least): (Unit, u64)| amounts.get(unit).is_none_or(|asked| least > asked);
+        if reserve.request.minimum.iter().any(over) {
+            return Expected::Invalid;
+        }
         if most.is_some_and(|most| amounts.get(Unit::Tokens).is_some_and(|tokens| tokens > most)) {
             return Expected::Invalid;
         }
@@ -178,14 +189,31 @@ impl Tally {
         }
         let mut tier = Tier::Normal;
         let mut no = Vec::new();
-        for (place, amount) in self.asks(&subject, facts, &amounts) {
-            match self.balance_at(place).map(|balance| balance.judge(amount)) {
-                Some(Ok(found)) => tier = tier.max(found),
-                Some(Err(reason)) => no.push((place, reason)),
-                None => {}
+        let least = reserve.request.amounts_least();
+        let mut granted = amounts;
+        for (place, amount) in self.asks(&subject, facts, &least) {
+            let Some(balance) = self.balance_at(place) else { continue };
+            if let Err(reason) = balance.judge(amount) {
+                no.push((place, reason));
+            }
+            // What is between the least and the most is granted as far as every limit has it.
+            let unit = facts.limits.iter().find(|limit| limit.id == self.lineages.at(place).limit);
+            if let Some(unit) = unit.map(|limit| limit.unit)
+                && let Some(most) = granted.get(unit).filter(|_| !balance.is_unlimited())
+            {
+                let available = u64::try_from(balance.available()).unwrap_or(u64::MAX);
+                granted.set(unit, Some(most.min(available)));
             }
         }
-        if no.is_empty() { Expected::Admitted(tier) } else { Expected::Refused(no) }
+        if !no.is_empty() {
+            return Expected::Refused(no);
+        }
+        for (place, amount) in self.asks(&subject, facts, &granted) {
+            if let Some(Ok(found)) = self.balance_at(place).map(|balance| balance.judge(amount)) {
+                tier = tier.max(found);
+            }
+        }
+        Expected::Admitted(tier, granted)
     }
 
     /// A reserve of a new id that was not admitted.
@@ -203,7 +231,9 @@ impl Tally {
         };
         if !right {
             let expected = match expected {
-                Expected::Admitted(tier) => format!("admission at {}", tier.as_str()),
+                Expected::Admitted(tier, granted) => {
+                    format!("admission at {} with {granted:?}", tier.as_str())
+                }
                 Expected::TooOld => "too old".to_owned(),
                 Expected::InFuture => "in the future".to_owned(),
                 Expected::Invalid => "invalid".to_owned(),
@@ -234,7 +264,7 @@ impl Tally {
     /// A bucket or total that would still say no after the wait, if nothing else happened meanwhile.
     fn too_early(&self, reserve: &Reserve, said: &Rejection, no: &[(Place, Reason)]) -> Option<&'static str> {
         let wait_ms = said.retry_after_ms?;
-        let (facts, amounts) = (self.plan.as_ref()?, Self::asked(reserve));
+        let (facts, amounts) = (self.plan.as_ref()?, reserve.request.amounts_least());
         no.iter().find_map(|(place, _)| {
             let row = self.lineages.at(*place);
             let mut balance = row.balance.clone()?;

@@ -60,11 +60,14 @@ impl Tally {
                 match life.state {
                     state if state.is_open() => held[unit as usize] += u128::from(leg.amount),
                     State::Settled | State::SettledWithDebt if unit != Unit::Slots => {
-                        spent[unit as usize] += u128::from(life.actual.get(unit).unwrap_or(0));
+                        spent[unit as usize] += u128::from(life.spent.get(unit).unwrap_or(0));
                     }
                     _ => {}
                 }
             }
+        }
+        for (spent, charged) in spent.iter_mut().zip(self.charged) {
+            *spent += charged;
         }
         for unit in Unit::ALL {
             let place = unit as usize;

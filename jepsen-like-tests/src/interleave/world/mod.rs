@@ -8,6 +8,7 @@ mod actors;
 mod cluster;
 mod converge;
 mod network;
+mod operators;
 mod program;
 mod trouble;
 
@@ -91,6 +92,12 @@ pub struct Counts {
     pub publishes: u64,
     /// Receipts given by operators.
     pub receipts: u64,
+    /// Settlements estimated.
+    pub estimates: u64,
+    /// Corrections of estimates.
+    pub corrections: u64,
+    /// Adjustments by operators.
+    pub adjustments: u64,
 }
 
 impl Counts {
@@ -115,6 +122,9 @@ impl Counts {
         self.restores += other.restores;
         self.publishes += other.publishes;
         self.receipts += other.receipts;
+        self.estimates += other.estimates;
+        self.corrections += other.corrections;
+        self.adjustments += other.adjustments;
     }
 }
 
@@ -154,6 +164,8 @@ struct World<'a> {
     /// Ids that more than one caller has used: what one of them was told does not bind the others.
     shared: Vec<ReservationId>,
     truths: Vec<Truth>,
+    /// Adjustments that were sent, for repeats.
+    adjustments: Vec<Command>,
     requests_left: u32,
     late_left: u32,
     operator_left: u32,
@@ -207,6 +219,7 @@ impl<'a> World<'a> {
             sent: Vec::new(),
             shared: Vec::new(),
             truths: Vec::new(),
+            adjustments: Vec::new(),
             requests_left,
             late_left: 3,
             operator_left: 3,

@@ -1,17 +1,12 @@
 //! What the programs do: callers that ask, executors that report, operators that publish.
 
-use std::sync::Arc;
-
 use holdfast_client::core::{CommandCall, End, Life, Stage};
 use holdfast_client::limits::CALL_DEADLINE;
-use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
-};
+use holdfast_ledger::command::{Command, Release, Request, Reserve, Settle, Start};
 use holdfast_ledger::ids::OperationId;
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 
 use super::actors::{Driver, Due, of_call, of_life};
-use super::cluster::Proposal;
 use super::network::words;
 use super::{Truth, World};
 use crate::interleave::plans::{ROUTES, TENANT_IDS, USER_IDS, named};
@@ -53,17 +48,12 @@ impl World<'_> {
         if choices.chance(10) {
             amounts.set(Unit::Slots, Some(2));
         }
+        let minimum = match amounts.get(Unit::Tokens).filter(|_| choices.chance(15)) {
+            Some(tokens) => Amounts::NONE.with(Unit::Tokens, tokens.div_ceil(4)),
+            None => Amounts::NONE,
+        };
         let hold_ttl_ms = choices.chance(15).then_some(2_000);
-        Request {
-            tenant,
-            user,
-            route,
-            model: None,
-            region: None,
-            amounts,
-            minimum: Amounts::NONE,
-            hold_ttl_ms,
-        }
+        Request { tenant, user, route, model: None, region: None, amounts, minimum, hold_ttl_ms }
     }
 
     /// A fresh id most of the time; one that somebody else uses, a very old one, or one from the future.
@@ -136,6 +126,14 @@ impl World<'_> {
         let actual = if held == 0 { Amounts::NONE } else { actual };
         self.truths.push(Truth { id, tokens: if held == 0 { 0 } else { tokens } });
         if (90..93).contains(&drawn) {
+            return self.lose(place);
+        }
+        if (72..80).contains(&drawn) {
+            // The executor saw the end and not what was used: it says what it knows, and perhaps more later.
+            self.ended.counts.estimates += 1;
+            let known = if self.choices.chance(30) { actual } else { Amounts::NONE };
+            let settle = Settle { id, operation: operation_of(id), actual: known, estimated: true };
+            self.call(self.actors[place].gateway, Command::Settle(settle), 0);
             return self.lose(place);
         }
         if drawn >= 93 {
@@ -240,51 +238,6 @@ impl World<'_> {
         self.call(gateway, command, attempts);
     }
 
-    /// An operator publishes a plan, sets a tenant's record, or lifts a freeze.
-    pub fn operate(&mut self) {
-        self.operator_left -= 1;
-        self.ended.counts.publishes += 1;
-        let actor = named("operator");
-        let tenant = self.choices.index(TENANT_IDS.len());
-        let command = match self.choices.below(6) {
-            0..3 => {
-                let which = self.choices.index(self.family.plans.len());
-                self.publish_command(which)
-            }
-            3 | 4 => {
-                let records = &self.family.records;
-                let which = self.choices.index(records.len() + 1);
-                let record = records.get(which).map(|settable| Arc::clone(&settable.parsed));
-                let tenant = TENANT_IDS[tenant].clone();
-                Command::SetTenant(SetTenant { tenant, record, expected_generation: None, actor })
-            }
-            _ => match self.cluster.tally.frozen().first().copied() {
-                Some((tenant, user, route)) => Command::Unfreeze(Unfreeze {
-                    tenant: TENANT_IDS[tenant].clone(),
-                    user: user.map(|user| USER_IDS[user].clone()),
-                    route: named(route),
-                    actor,
-                    reason: "for a test".to_owned(),
-                }),
-                None => return,
-            },
-        };
-        self.propose_own(command);
-    }
-
-    fn publish_command(&mut self, which: usize) -> Command {
-        let publishable = &self.family.plans[which];
-        let in_force = self.cluster.foremost().map(|member| self.cluster.members[member].book.generation());
-        let expected_generation = in_force.filter(|_| self.choices.chance(30));
-        Command::PublishPlan(PublishPlan {
-            expected_generation,
-            document: Arc::clone(&publishable.document),
-            plan: Arc::clone(&publishable.plan),
-            actor: named("operator"),
-            force: true,
-        })
-    }
-
     /// The first plan is in force before anybody asks for anything.
     pub fn publish_first(&mut self) {
         let command = self.publish_command(0);
@@ -292,15 +245,6 @@ impl World<'_> {
         self.cluster.propose(0, 1, self.now_ms);
         self.cluster.commit();
         self.cluster.apply(0);
-    }
-
-    /// A command that no gateway's call is about goes to the queue of somebody who believes to lead.
-    pub fn propose_own(&mut self, command: Command) {
-        self.tell(|| format!("operator: {}", words(&command)));
-        let leads = self.cluster.members.iter().position(|member| member.leads);
-        if let Some(member) = leads {
-            self.cluster.members[member].queue.push(Proposal { command, origin: None });
-        }
     }
 
     /// An actor is done.
