@@ -10,11 +10,12 @@ use crate::book::lineage::Sink;
 use crate::book::{Book, find_limit, fits, open_lineage};
 use crate::event::EventKind;
 use crate::limits::ADJUSTMENTS_KEPT_MAX;
+use crate::mutants;
 use crate::record::{Lane, Lineage};
 
 impl Book {
     pub(super) fn apply_adjust(&mut self, adjust: &Adjust) -> Result<Answer, Refusal> {
-        if let Some(known) = self.adjustments.get(&adjust.id) {
+        if let Some(known) = self.adjustments.get(&adjust.id).filter(|_| !mutants::on("adjusted-twice")) {
             return match known.receipt.command == *adjust {
                 true => Ok(Answer::Adjusted(Arc::clone(&known.receipt))),
                 false => Err(Refusal::AdjustmentConflict),

@@ -4,6 +4,7 @@ use crate::answer::{Answer, Correction, Estimate, Refusal};
 use crate::apply::settle::{check_reserved, settled_with};
 use crate::book::{Book, Kept};
 use crate::command::Correct;
+use crate::mutants;
 use crate::unit::{Amounts, Unit};
 
 impl Book {
@@ -17,6 +18,7 @@ impl Book {
         let actual = corrected_amounts(row, &before, &correct.actual)?;
         let known = match row.estimate() {
             Some(Estimate { correction: None }) => None,
+            Some(_) if mutants::on("corrected-twice") => None,
             Some(Estimate { correction: Some(correction) }) => Some(correction.actual),
             // It was exact: there is nothing to correct, and nothing that might be.
             None => Some(before),

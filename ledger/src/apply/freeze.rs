@@ -8,6 +8,7 @@ use crate::apply::reserve::no_plan;
 use crate::book::{Book, hash_freeze};
 use crate::command::Freeze;
 use crate::event::EventKind;
+use crate::mutants;
 use crate::record::{self, FreezeCause};
 
 impl Book {
@@ -18,13 +19,14 @@ impl Book {
             return Err(invalid("route", format!("the plan in force has no route {:?}", freeze.route)));
         }
         let Freeze { tenant, user, route, actor, reason } = freeze.clone();
-        let changed = self.insert_freeze(record::Freeze {
-            tenant: tenant.clone(),
-            user: user.clone(),
-            route: route.clone(),
-            at_ms: self.header.clock_ms,
-            cause: FreezeCause::Operator { actor: actor.clone(), reason: reason.clone() },
-        });
+        let changed = mutants::on("freeze-by-word-only")
+            || self.insert_freeze(record::Freeze {
+                tenant: tenant.clone(),
+                user: user.clone(),
+                route: route.clone(),
+                at_ms: self.header.clock_ms,
+                cause: FreezeCause::Operator { actor: actor.clone(), reason: reason.clone() },
+            });
         if changed {
             self.push_event(EventKind::Frozen { tenant, user, route, actor, reason });
         }

@@ -8,6 +8,7 @@ use crate::apply::publish_plan::Successor;
 use crate::apply::reserve::no_plan;
 use crate::book::Book;
 use crate::command::RollBack;
+use crate::mutants;
 use crate::query::RolledBack;
 
 impl Book {
@@ -28,6 +29,9 @@ impl Book {
         }
         if roll_back.expected_generation.is_some_and(|expected| expected != generation) {
             return Err(Refusal::GenerationMismatch { generation });
+        }
+        if mutants::on("roll-back-to-nothing") {
+            return Ok(Answer::Published { generation: generation + 1, changed: true });
         }
         let restored = target.generation;
         let after = self.plans().find(|plan| plan.generation > restored);

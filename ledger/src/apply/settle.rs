@@ -176,7 +176,10 @@ pub(super) fn actual_amounts(row: &Kept, said: &Amounts, estimated: bool) -> Res
         let amount = match unit {
             Unit::Slots => 0,
             Unit::Requests => said.get(unit).unwrap_or(held),
-            Unit::Tokens | Unit::Micros => said.get(unit).unwrap_or(if estimated { held } else { 0 }),
+            Unit::Tokens | Unit::Micros => {
+                let guess = estimated && !mutants::on("estimate-is-nothing");
+                said.get(unit).unwrap_or(if guess { held } else { 0 })
+            }
         };
         actual.set(unit, Some(amount));
     }

@@ -157,7 +157,7 @@ impl Lineage {
         self.earlier_repaid = 0;
         self.crossed = 0;
         self.carried_in = carried;
-        if self.operated.is_some() {
+        if self.operated.is_some() && !mutants::on("grants-outlive-their-epoch") {
             // Boosts outlive the epoch, other grants do not.
             self.operate(|operated| operated.net = 0);
         }
