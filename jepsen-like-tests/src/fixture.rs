@@ -35,6 +35,8 @@ pub(crate) fn reserve(client: u32, invoked_us: u64, returned_us: u64, random: u1
             user: None,
             route: "chat".into(),
             amounts: amounts_to_words(&amounts()),
+            minimum: Default::default(),
+            key: None,
         },
         invoked_us,
         returned_us: Some(returned_us),
@@ -42,7 +44,7 @@ pub(crate) fn reserve(client: u32, invoked_us: u64, returned_us: u64, random: u1
         code: None,
         revision: Some(random as u64),
         digest: None,
-        answered: Some(Answered::Receipt(Box::new(receipt(random as u64)))),
+        answered: Some(Answered::Receipt(Box::new(receipt(random)))),
     }
 }
 
@@ -63,8 +65,9 @@ pub(crate) fn receipt_mut(operation: &mut Operation) -> &mut ReceiptFacts {
     }
 }
 
-fn receipt(revision: u64) -> ReceiptFacts {
+fn receipt(random: u128) -> ReceiptFacts {
     ReceiptFacts {
+        id: id(random).to_string(),
         state: "RESERVED".into(),
         tenant: "acme".into(),
         user: None,
@@ -74,7 +77,7 @@ fn receipt(revision: u64) -> ReceiptFacts {
         reserved: amounts_to_words(&amounts()),
         legs: vec![],
         reserved_at_ms: AT_MS,
-        reserved_revision: revision,
+        reserved_revision: random as u64,
         expires_at_ms: AT_MS + 60_000,
         operation: None,
         started_at_ms: None,
@@ -146,6 +149,8 @@ impl Story {
             user: None,
             route: STORY_ROUTE.into(),
             amounts: amounts_to_words(&amounts()),
+            minimum: Default::default(),
+            key: None,
         };
         story.tell(&id(7).to_string(), call, reserve);
         let operation = OperationId::new("op").expect(WELL_FORMED);

@@ -9,6 +9,9 @@
 //! | [`real_time`] | an order of revisions that contradicts the order in which calls returned and were made |
 //! | [`stale_read`] | a read that knows less than what was acknowledged before it was made |
 //! | [`receipts`] | two receipts of one id that cannot be of one reservation; a second admission or end |
+//! | [`keys`] | two reservations of one idempotency key |
+//! | [`granted`] | a grant that is not between the minimum and the ask, or is not said to be less |
+//! | [`frozen`] | an admission of a subject that was frozen all the while |
 //! | [`totals`] | books that do not add up to what the clients were told |
 //! | [`equation`] | a book that an audit finds wrong |
 //! | [`error_codes`] | an error outside the documented table, or one whose class contradicts the outcome |
@@ -17,6 +20,9 @@
 pub mod digests;
 pub mod equation;
 pub mod error_codes;
+pub mod frozen;
+pub mod granted;
+pub mod keys;
 pub mod no_effect;
 pub mod one_leader;
 pub mod real_time;
@@ -97,6 +103,9 @@ pub fn judge(evidence: &Evidence) -> Vec<Finding> {
     findings.extend(real_time::check(&evidence.operations));
     findings.extend(stale_read::check(&evidence.operations));
     findings.extend(receipts::check(&evidence.operations));
+    findings.extend(keys::check(&evidence.operations));
+    findings.extend(granted::check(&evidence.operations));
+    findings.extend(frozen::check(&evidence.operations));
     findings.extend(totals::check(&evidence.operations, &evidence.usage));
     findings.extend(equation::check(&evidence.audits));
     findings.extend(error_codes::check(&evidence.operations));

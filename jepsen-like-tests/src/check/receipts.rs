@@ -14,7 +14,7 @@ pub fn check(operations: &[Operation]) -> Vec<Finding> {
         if let Some(receipt) = operation.receipt()
             && !operation.is_ahead_of_the_book()
         {
-            by_id.entry(&operation.id).or_default().push((operation, receipt));
+            by_id.entry(operation.about()).or_default().push((operation, receipt));
         }
     }
     for (id, mut answers) in by_id {

@@ -234,6 +234,7 @@ fn id_of(command: &Command) -> Option<ReservationId> {
         Command::Renew(renew) => Some(renew.id),
         Command::ReportUnknown(report) => Some(report.id),
         Command::Correct(correct) => Some(correct.id),
+        Command::ResolveUnknown(resolve) => Some(resolve.id),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ pub fn check(operations: &[Operation]) -> Vec<Finding> {
     let mut known: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
     for operation in operations {
         if operation.outcome == Outcome::Ok && !operation.id.is_empty() {
-            known.entry(&operation.id).or_default().push(operation);
+            known.entry(operation.about()).or_default().push(operation);
         }
     }
     for read in operations.iter().filter(|operation| !operation.call.is_write()) {

@@ -4,7 +4,7 @@
 //! This is independent of the ledger's code. Ids whose last outcome is unknown widen the sum to a
 //! range; a run resolves them before it ends, so that the range is a point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Findings};
 use crate::evidence::FinalUsage;
@@ -30,7 +30,7 @@ pub fn check(operations: &[Operation], usage: &[FinalUsage]) -> Vec<Finding> {
             let amount_of =
                 |words: &BTreeMap<String, u64>| u128::from(words.get(&read.unit).copied().unwrap_or(0));
             match receipt.rank() {
-                3 => used += receipt.actual.as_ref().map_or(0, amount_of),
+                3 => used += receipt.used().map_or(0, amount_of),
                 _ => held += amount_of(&receipt.reserved),
             }
         }
@@ -51,13 +51,25 @@ pub fn check(operations: &[Operation], usage: &[FinalUsage]) -> Vec<Finding> {
 fn last_known(operations: &[Operation]) -> BTreeMap<&str, Last<'_>> {
     let mut by_id: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
     for operation in operations.iter().filter(|operation| !operation.id.is_empty()) {
-        by_id.entry(&operation.id).or_default().push(operation);
+        by_id.entry(operation.about()).or_default().push(operation);
     }
-    by_id.into_iter().filter_map(|(id, calls)| Some((id, last_of(&calls)?))).collect()
+    let keys: Keys =
+        operations.iter().filter(|operation| operation.receipt().is_some()).filter_map(key_of).collect();
+    by_id.into_iter().filter_map(|(id, calls)| Some((id, last_of(&calls, &keys)?))).collect()
 }
 
-/// `None` for an id that nobody reserved.
-fn last_of<'a>(calls: &[&'a Operation]) -> Option<Last<'a>> {
+/// Tenants and idempotency keys.
+type Keys<'a> = BTreeSet<(&'a str, &'a str)>;
+
+fn key_of(operation: &Operation) -> Option<(&str, &str)> {
+    match &operation.call {
+        Call::Reserve { tenant, key: Some(key), .. } => Some((tenant, key)),
+        _ => None,
+    }
+}
+
+/// `None` for an id that nobody reserved. A reserve whose key stands for a known reservation is that one or none.
+fn last_of<'a>(calls: &[&'a Operation], known: &Keys<'_>) -> Option<Last<'a>> {
     let tenant = calls.iter().find_map(|operation| match &operation.call {
         Call::Reserve { tenant, .. } => Some(tenant.as_str()),
         _ => None,
@@ -67,7 +79,8 @@ fn last_of<'a>(calls: &[&'a Operation]) -> Option<Last<'a>> {
         Last { tenant, receipt: newest.and_then(|operation| operation.receipt()), open: BTreeMap::new() };
     for unknown in calls.iter().filter(|operation| operation.outcome == Outcome::Unknown) {
         let learnt_later = calls.iter().any(|later| later.outcome == Outcome::Ok && unknown.precedes(later));
-        if !learnt_later {
+        let is_known_by_key = key_of(unknown).is_some_and(|key| known.contains(&key));
+        if !learnt_later && !is_known_by_key {
             last.widen_by(&unknown.call);
         }
     }
@@ -80,9 +93,16 @@ impl<'a> Last<'a> {
         let held = || self.receipt.into_iter().flat_map(|receipt| &receipt.reserved);
         let moved: Vec<(&'a String, &'a u64)> = match call {
             Call::Reserve { amounts, .. } => amounts.iter().collect(),
-            Call::Settle { actual, .. } => actual.iter().chain(held()).collect(),
+            Call::Settle { actual, .. } | Call::Correct { actual, .. } | Call::Resolve { actual } => {
+                actual.iter().chain(held()).collect()
+            }
             Call::Release => held().collect(),
-            Call::Start { .. } | Call::Get | Call::Publish { .. } => Vec::new(),
+            Call::Start { .. }
+            | Call::ReportUnknown { .. }
+            | Call::Freeze { .. }
+            | Call::Unfreeze { .. }
+            | Call::Get
+            | Call::Publish { .. } => Vec::new(),
         };
         for (unit, amount) in moved {
             *self.open.entry(unit).or_default() += *amount;

@@ -18,6 +18,16 @@ pub enum Answered {
     Absent,
     /// The book refused.
     Refused(RefusalFacts),
+    /// A subject is frozen.
+    Frozen {
+        /// False if it was frozen already.
+        changed: bool,
+    },
+    /// A subject is frozen no more.
+    Unfrozen {
+        /// False if it was not frozen.
+        changed: bool,
+    },
     /// A plan was published.
     Published {
         /// The generation in force.
@@ -30,6 +40,8 @@ pub enum Answered {
 /// The facts of a receipt. All of them are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiptFacts {
+    /// The reservation.
+    pub id: String,
     /// The state's word.
     pub state: String,
     /// Who pays.
@@ -80,6 +92,8 @@ pub struct ExtraFacts {
     pub estimated: bool,
     /// What its estimate was corrected to.
     pub corrected: Option<Words>,
+    /// The operator by whose word it ended.
+    pub resolved_by: Option<String>,
 }
 
 impl ExtraFacts {
@@ -90,6 +104,7 @@ impl ExtraFacts {
             key: extras.key.as_ref().map(ToString::to_string),
             estimated: extras.estimate.is_some(),
             corrected: correction.map(|correction| amounts_to_words(&correction.actual)),
+            resolved_by: extras.resolved_by.as_ref().map(ToString::to_string),
         }
     }
 
@@ -140,6 +155,8 @@ impl Answered {
         Some(match answer {
             Answer::Reservation(receipt) => Answered::Receipt(Box::new(ReceiptFacts::of(receipt))),
             Answer::Tombstone { .. } => Answered::Tombstone,
+            Answer::Frozen { changed } => Answered::Frozen { changed: *changed },
+            Answer::Unfrozen { changed } => Answered::Unfrozen { changed: *changed },
             Answer::Published { generation, changed } => {
                 Answered::Published { generation: *generation, changed: *changed }
             }
@@ -153,6 +170,7 @@ impl ReceiptFacts {
     /// The facts of a ledger receipt.
     pub fn of(receipt: &Receipt) -> ReceiptFacts {
         ReceiptFacts {
+            id: receipt.id.to_string(),
             state: receipt.state.as_str().to_owned(),
             tenant: receipt.hold.subject.tenant.to_string(),
             user: receipt.hold.subject.user.as_ref().map(ToString::to_string),
@@ -188,7 +206,8 @@ impl ReceiptFacts {
 
     /// Whether the two can be receipts of one reservation: everything that was fixed at admission is equal.
     pub fn same_admission(&self, other: &ReceiptFacts) -> bool {
-        self.tenant == other.tenant
+        self.id == other.id
+            && self.tenant == other.tenant
             && self.user == other.user
             && self.route == other.route
             && self.generation == other.generation
@@ -198,6 +217,11 @@ impl ReceiptFacts {
             && self.legs == other.legs
             && self.reserved_at_ms == other.reserved_at_ms
             && self.reserved_revision == other.reserved_revision
+    }
+
+    /// What it used, as far as it is known.
+    pub fn used(&self) -> Option<&Words> {
+        self.extras.corrected.as_ref().or(self.actual.as_ref())
     }
 
     /// How far along its life it is; a later answer never has a smaller one.

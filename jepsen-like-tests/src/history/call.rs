@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdfast_ledger::command::Command;
+use holdfast_ledger::ids::{RouteName, TenantId, UserId};
 use holdfast_ledger::{Amounts, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,12 @@ pub enum Call {
         route: String,
         /// Per unit.
         amounts: Words,
+        /// Of these units less may be granted, down to this.
+        #[serde(default, skip_serializing_if = "Words::is_empty")]
+        minimum: Words,
+        /// The idempotency key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// Bind an operation.
     Start {
@@ -36,6 +43,38 @@ pub enum Call {
         operation: String,
         /// Per unit.
         actual: Words,
+        /// What is not said is a guess, to be corrected once.
+        #[serde(default)]
+        estimated: bool,
+    },
+    /// Put an estimated settlement right.
+    Correct {
+        /// The operation.
+        operation: String,
+        /// Per unit.
+        actual: Words,
+    },
+    /// Say that nobody knows what it used.
+    ReportUnknown {
+        /// The operation.
+        operation: String,
+    },
+    /// An operator says what it used.
+    Resolve {
+        /// Per unit.
+        actual: Words,
+    },
+    /// An operator stops admissions for a subject.
+    Freeze {
+        /// Whom.
+        #[serde(flatten)]
+        subject: FrozenSubject,
+    },
+    /// An operator lifts that.
+    Unfreeze {
+        /// Whom.
+        #[serde(flatten)]
+        subject: FrozenSubject,
     },
     /// End unused.
     Release,
@@ -46,6 +85,26 @@ pub enum Call {
         /// The document.
         document: String,
     },
+}
+
+/// Whom a freeze is on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FrozenSubject {
+    /// The tenant.
+    pub tenant: String,
+    /// The user; absent: all of the tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The plan's route.
+    pub route: String,
+}
+
+impl FrozenSubject {
+    fn is(&self, tenant: &TenantId, user: Option<&UserId>, route: &RouteName) -> bool {
+        self.tenant == tenant.as_str()
+            && self.user.as_deref() == user.map(UserId::as_str)
+            && self.route == route.as_str()
+    }
 }
 
 impl Call {
@@ -60,6 +119,11 @@ impl Call {
             Call::Reserve { .. } => "reserve",
             Call::Start { .. } => "start",
             Call::Settle { .. } => "settle",
+            Call::Correct { .. } => "correct",
+            Call::ReportUnknown { .. } => "report unknown",
+            Call::Resolve { .. } => "resolve",
+            Call::Freeze { .. } => "freeze",
+            Call::Unfreeze { .. } => "unfreeze",
             Call::Release => "release",
             Call::Get => "get",
             Call::Publish { .. } => "publish",
@@ -70,21 +134,40 @@ impl Call {
     /// number does not count: a retry is the same call.
     pub fn asks_for(&self, id: &str, command: &Command) -> bool {
         match (self, command) {
-            (Call::Reserve { tenant, user, route, amounts }, Command::Reserve(reserve)) => {
+            (Call::Reserve { tenant, user, route, amounts, minimum, key }, Command::Reserve(reserve)) => {
                 reserve.id.to_string() == id
                     && reserve.request.tenant.as_str() == tenant
                     && reserve.request.user.as_ref().map(|user| user.as_str()) == user.as_deref()
                     && reserve.request.route.as_str() == route
                     && with_defaults(&reserve.request.amounts) == with_defaults(&amounts_from_words(amounts))
+                    && amounts_to_words(&reserve.request.minimum) == *minimum
+                    && reserve.key.as_ref().map(|key| key.as_str()) == key.as_deref()
             }
             (Call::Start { operation }, Command::Start(start)) => {
                 start.id.to_string() == id && start.operation.as_str() == operation
             }
-            (Call::Settle { operation, actual }, Command::Settle(settle)) => {
+            (Call::Settle { operation, actual, estimated }, Command::Settle(settle)) => {
                 settle.id.to_string() == id
                     && settle.operation.as_str() == operation
                     && amounts_to_words(&settle.actual) == *actual
-                    && !settle.estimated
+                    && settle.estimated == *estimated
+            }
+            (Call::Correct { operation, actual }, Command::Correct(correct)) => {
+                correct.id.to_string() == id
+                    && correct.operation.as_str() == operation
+                    && amounts_to_words(&correct.actual) == *actual
+            }
+            (Call::ReportUnknown { operation }, Command::ReportUnknown(report)) => {
+                report.id.to_string() == id && report.operation.as_str() == operation
+            }
+            (Call::Resolve { actual }, Command::ResolveUnknown(resolve)) => {
+                resolve.id.to_string() == id && amounts_to_words(&resolve.actual) == *actual
+            }
+            (Call::Freeze { subject }, Command::Freeze(freeze)) => {
+                subject.is(&freeze.tenant, freeze.user.as_ref(), &freeze.route)
+            }
+            (Call::Unfreeze { subject }, Command::Unfreeze(unfreeze)) => {
+                subject.is(&unfreeze.tenant, unfreeze.user.as_ref(), &unfreeze.route)
             }
             (Call::Release, Command::Release(release)) => release.id.to_string() == id,
             (Call::Publish { document }, Command::PublishPlan(publish)) => *publish.document == **document,

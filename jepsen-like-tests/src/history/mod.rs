@@ -8,8 +8,8 @@ mod answered;
 mod call;
 mod file;
 
-pub use answered::{Answered, LegFacts, ReceiptFacts, RefusalFacts};
-pub use call::{Call, amounts_from_words, amounts_to_words};
+pub use answered::{Answered, ExtraFacts, LegFacts, ReceiptFacts, RefusalFacts};
+pub use call::{Call, FrozenSubject, Words, amounts_from_words, amounts_to_words};
 pub use file::{HistoryError, read_history, write_history};
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,12 @@ impl Operation {
             Some(Answered::Receipt(receipt)) => Some(receipt),
             _ => None,
         }
+    }
+
+    /// The reservation that it turned out to be about: a reserve whose idempotency key was known is
+    /// about the one that the key stands for, whatever id it named.
+    pub fn about(&self) -> &str {
+        self.receipt().map_or(&self.id, |receipt| &receipt.id)
     }
 
     /// Whether it is a read whose state may come from the reader's clock and not from the book:

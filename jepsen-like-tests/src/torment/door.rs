@@ -5,6 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use holdfast_client::{CallError, Client, Decided, Done, ErrorReason, Failure, ReservationId};
 
+use holdfast_ledger::Command;
+
 use crate::codes;
 use crate::convert::command_of;
 use crate::drive::{Door, Ended};
@@ -34,6 +36,22 @@ impl ClusterDoor {
                 let published = self.client.publish_plan(document, None, false, &self.actor).await?;
                 let (generation, changed) = (published.generation, published.changed);
                 Ok((published.revision, Answered::Published { generation, changed }))
+            }
+            Call::Resolve { .. } | Call::Freeze { .. } | Call::Unfreeze { .. } => {
+                match command_of(id, call, 1).map_err(|error| invalid(error.to_string()))? {
+                    Some(Command::ResolveUnknown(resolve)) => {
+                        self.client.resolve_unknown(&resolve).await.map(answered)
+                    }
+                    Some(Command::Freeze(freeze)) => {
+                        let done = self.client.freeze(&freeze).await?;
+                        Ok((done.revision, Answered::Frozen { changed: done.changed }))
+                    }
+                    Some(Command::Unfreeze(unfreeze)) => {
+                        let done = self.client.unfreeze(&unfreeze).await?;
+                        Ok((done.revision, Answered::Unfrozen { changed: done.changed }))
+                    }
+                    _ => Err(invalid("is no operator's command".into())),
+                }
             }
             _ => match command_of(id, call, 1).map_err(|error| invalid(error.to_string()))? {
                 Some(command) => self.client.submit(command).await.map(answered),

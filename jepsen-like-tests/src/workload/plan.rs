@@ -28,6 +28,9 @@ pub(super) const ROUTE: &str = "chat.generate";
 /// The most tokens of one reservation.
 pub(super) const TOKENS_MAX: u64 = 10_000;
 
+/// What a request for several slots asks for; it takes one.
+pub(super) const SLOTS_WANTED: u64 = 3;
+
 /// The document. Tokens and the global total are wide enough that only slots refuse, so that the
 /// sums of tokens can be told from the answers.
 pub fn document(shape: PlanShape) -> String {

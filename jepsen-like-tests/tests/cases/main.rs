@@ -22,11 +22,13 @@ fn reserve(tenant: &str, unit: &str, amount: u64) -> Call {
         user: None,
         route: "chat.generate".into(),
         amounts: [(unit.to_owned(), amount)].into(),
+        minimum: Default::default(),
+        key: None,
     }
 }
 
 fn settle(unit: &str, amount: u64) -> Call {
-    Call::Settle { operation: "op".into(), actual: [(unit.to_owned(), amount)].into() }
+    Call::Settle { operation: "op".into(), actual: [(unit.to_owned(), amount)].into(), estimated: false }
 }
 
 fn start() -> Call {
