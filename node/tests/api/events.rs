@@ -98,6 +98,47 @@ async fn events_are_told_in_order_from_any_number_and_as_they_happen() {
     assert_eq!(all(&channel, 0, Some("other")).await, []);
 }
 
+/// What is in the shadow lane, forced or rolled back is told as such, not in words only.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_roll_out_and_its_roll_back() {
+    let cluster = Cluster::found(1, |_| {});
+    let channel = cluster.channel(cluster.leader().await);
+    publish(
+        channel.clone(),
+        &SMALL.replace("{ name: chat.generate }", "{ name: chat.generate, rollout: shadow }"),
+    )
+    .await;
+    use_up(&channel, 850).await;
+    publish(channel.clone(), SMALL).await;
+    use_up(&channel, 850).await;
+    Ledger::new(channel.clone()).reserve(reserve(&id(), "acme", 10)).await.unwrap();
+    let request = v1::PublishRequest {
+        document: SMALL.replace("scope: tenant,", "scope: tenant+user,"),
+        expected_generation: None,
+        actor: "test".into(),
+        force: true,
+    };
+    Plans::new(channel.clone()).publish(request).await.unwrap();
+    let request = v1::RollbackRequest { generation: 1, expected_generation: None, actor: "test".into() };
+    Plans::new(channel.clone()).rollback(request).await.unwrap();
+
+    let events = all(&channel, 0, None).await;
+    let wanted = [
+        "PLAN_PUBLISHED",
+        "CROSSED",
+        "PLAN_PUBLISHED",
+        "CROSSED",
+        "PLAN_PUBLISHED",
+        "PLAN_PUBLISHED",
+        "ROLLED_BACK",
+    ];
+    assert_eq!(kinds(&events), wanted, "{events:#?}");
+    let marks: Vec<_> = events.iter().map(|event| (event.shadow, event.forced)).collect();
+    assert_eq!(marks[..5], [(false, false), (true, false), (false, false), (false, false), (false, true)]);
+    let back = &events[6];
+    assert_eq!((back.generation, back.first_rolled_back, back.restored), (Some(4), Some(2), Some(1)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopping_member_ends_its_streams_by_name() {
     let mut cluster = Cluster::found(1, |_| {});
