@@ -11,7 +11,12 @@ use crate::words::Word;
 /// An event with everything that its kind has, and a text for people.
 pub fn encode_event(event: &Event) -> v1::Event {
     let Event { sequence, at_ms, revision, kind } = event;
-    v1::Event { sequence: *sequence, at_ms: *at_ms, revision: *revision, ..described(kind) }
+    let mut wire = described(kind);
+    if wire.shadow {
+        // Where only the text is shown, it must not look like an alarm.
+        wire.text += ", in the shadow lane";
+    }
+    v1::Event { sequence: *sequence, at_ms: *at_ms, revision: *revision, ..wire }
 }
 
 /// The tenant that an event is about, if it is about one.
@@ -67,7 +72,7 @@ fn described(kind: &EventKind) -> v1::Event {
             );
             let outcome = match lane {
                 Lane::Enforced => format!("; frozen: {}", frozen.as_str()),
-                Lane::Shadow => ", in the shadow lane".to_owned(),
+                Lane::Shadow => String::new(),
             };
             v1::Event {
                 kind: "BREACHED".into(),

@@ -135,6 +135,7 @@ async fn events_of_a_roll_out_and_its_roll_back() {
     assert_eq!(kinds(&events), wanted, "{events:#?}");
     let marks: Vec<_> = events.iter().map(|event| (event.shadow, event.forced)).collect();
     assert_eq!(marks[..5], [(false, false), (true, false), (false, false), (false, false), (false, true)]);
+    assert_eq!(events[1].text, "80 % used: DEGRADED_LIGHT begins, in the shadow lane");
     let back = &events[6];
     assert_eq!((back.generation, back.first_rolled_back, back.restored), (Some(4), Some(2), Some(1)));
 }
