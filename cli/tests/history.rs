@@ -21,6 +21,10 @@ limits:
     scope: tenant
     unit: tokens
     period: { limit: 1000000, every: month }
+  second-tokens:
+    scope: tenant
+    unit: tokens
+    period: { limit: 1000000, every: 1s }
 ";
 
 fn reserved(node: &Node, tenant: &str) -> String {
@@ -51,6 +55,11 @@ fn history(node: &Node, args: &[&str], what: &str, wanted: impl Fn(&Value) -> bo
 fn ids(document: &Value) -> Vec<&str> {
     let entries = document["entries"].as_array().unwrap().iter();
     entries.filter_map(|entry| entry["reservation"]["id"].as_str()).collect()
+}
+
+fn statements(document: &Value) -> Vec<&Value> {
+    let entries = document["entries"].as_array().unwrap().iter();
+    entries.filter(|entry| entry["kind"] == "STATEMENT").collect()
 }
 
 fn from(document: &Value) -> u64 {
@@ -115,7 +124,7 @@ fn a_lost_index_is_rebuilt_from_what_the_book_remembers_and_says_from_where() {
         assert!(from(&found) <= ended, "{harm}: complete from {}, ended {ended}", from(&found));
         assert!(
             found["statements_from_revision"].as_u64().unwrap() > ended,
-            "{harm}: a book keeps no statements"
+            "{harm}: a book tells no statements"
         );
     }
 
@@ -126,6 +135,14 @@ fn a_lost_index_is_rebuilt_from_what_the_book_remembers_and_says_from_where() {
     });
     let found = history(&node, &[&acme], "what was forgotten is in the index", ended_at(&acme));
     assert!(from(&found) <= ended);
+    // With it the account of its second was archived; that of the month goes on.
+    let found = history(&node, &["--tenant", "acme"], "the statement is in the index", |found| {
+        !statements(found).is_empty()
+    });
+    let [statement] = &statements(&found)[..] else { panic!("more than one: {found}") };
+    assert_eq!((&statement["limit"], &statement["columns"]["spent"]), (&"second-tokens".into(), &"5".into()));
+    let kept = node.ask(&["statements", "acme"]).document();
+    assert_eq!(kept["statements"][0]["epoch"], statement["epoch"], "the book keeps it as well");
     crowd(&node);
     node.kill();
     std::fs::remove_dir_all(&db).unwrap();

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use holdfast_ledger::event::{Event, Statement};
-use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{BookSnapshot, Effect, Receipt};
 use holdfast_proto::events::encode_event;
 use holdfast_proto::v1;
+use holdfast_proto::v1::history_entry::What;
 use prost::Message;
 
 use crate::replica::{AppliedRecord, BookView, EffectSink};
@@ -17,9 +17,6 @@ use crate::storage::history::{
     HistoryThread, RETAINED_NUMBER, RetainedPart, TakeRetained, spawn_history,
 };
 use crate::storage::limits::{HISTORY_RETAINED_PART_RECORDS, HISTORY_RETAINED_RECORDS_MAX};
-
-/// The kind of entry that an archived account's statement appears as.
-const STATEMENT: &str = "STATEMENT";
 
 /// Starts the index in a directory of the machine: what feeds it, what reads it, and its thread.
 ///
@@ -148,27 +145,14 @@ fn ended_record(receipt: &Receipt) -> HistoryRecord {
 }
 
 fn statement_record(statement: &Statement, revision: u64) -> HistoryRecord {
-    let Statement { lineage, unit: _, generation, epoch_start_ms, columns, at_ms } = statement;
+    let Statement { lineage, generation, epoch_start_ms, at_ms, .. } = statement;
     let epoch = epoch_start_ms.map_or_else(|| "continuous".to_owned(), |start| start.to_string());
-    let mut event = about(lineage);
-    event.kind = STATEMENT.into();
-    event.text = format!("generation {generation}, accounting epoch {epoch}: {columns:?}");
     HistoryRecord {
         id: HistoryId::Statement(format!("{lineage} {generation} {epoch}").into_bytes()),
         revision,
         at_ms: *at_ms,
         tenant: lineage.tenant.as_ref().map(ToString::to_string),
-        body: event.encode_to_vec(),
-    }
-}
-
-/// An event that names whom a lineage is about.
-fn about(lineage: &LineageKey) -> v1::HistoryEvent {
-    v1::HistoryEvent {
-        tenant: lineage.tenant.as_ref().map(ToString::to_string).unwrap_or_default(),
-        user: lineage.user.as_ref().map(ToString::to_string).unwrap_or_default(),
-        limit: lineage.limit.to_string(),
-        ..Default::default()
+        body: v1::HistoryStatement::from(statement).encode_to_vec(),
     }
 }
 
@@ -189,15 +173,13 @@ fn history_event(event: &Event) -> v1::HistoryEvent {
 /// # Errors
 /// The body is not what was put in.
 pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
-    let unreadable = |error: prost::DecodeError| HistoryError::Failed(error.to_string());
+    let body = record.body.as_slice();
     let what = match record.id {
-        HistoryId::Reservation(_) | HistoryId::Correction(_) => {
-            v1::history_entry::What::Ended(v1::Receipt::decode(record.body.as_slice()).map_err(unreadable)?)
-        }
-        HistoryId::Event(_) | HistoryId::Statement(_) => v1::history_entry::What::Event(
-            v1::HistoryEvent::decode(record.body.as_slice()).map_err(unreadable)?,
-        ),
+        HistoryId::Reservation(_) | HistoryId::Correction(_) => v1::Receipt::decode(body).map(What::Ended),
+        HistoryId::Event(_) => v1::HistoryEvent::decode(body).map(What::Event),
+        HistoryId::Statement(_) => v1::HistoryStatement::decode(body).map(What::Statement),
     };
+    let what = what.map_err(|error| HistoryError::Failed(error.to_string()))?;
     Ok(v1::HistoryEntry { revision: record.revision, at_ms: record.at_ms, what: Some(what) })
 }
 
@@ -205,7 +187,11 @@ pub fn entry(record: &HistoryRecord) -> Result<v1::HistoryEntry, HistoryError> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::collections::BTreeMap;
+
+    use holdfast_ledger::Unit;
     use holdfast_ledger::event::EventKind;
+    use holdfast_ledger::record::{Columns, Lane, LineageKey};
 
     use super::*;
 
@@ -216,11 +202,7 @@ mod tests {
     fn history_event(effect: &Effect) -> (HistoryRecord, v1::HistoryEvent) {
         let record = record(effect, 6);
         match entry(&record).unwrap() {
-            v1::HistoryEntry {
-                revision,
-                at_ms: 5_000,
-                what: Some(v1::history_entry::What::Event(event)),
-            } => {
+            v1::HistoryEntry { revision, at_ms: 5_000, what: Some(What::Event(event)) } => {
                 assert_eq!(revision, record.revision);
                 (record, event)
             }
@@ -244,6 +226,37 @@ mod tests {
             EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
         let (record, wire) = history_event(&event(10, published));
         assert_eq!((record.tenant, wire.kind.as_str()), (None, "PLAN_PUBLISHED"));
+    }
+
+    #[test]
+    fn a_statement_comes_out_with_its_columns() {
+        let lineage = LineageKey {
+            limit: "month-tokens".parse().unwrap(),
+            tenant: Some("acme".parse().unwrap()),
+            user: None,
+            route: None,
+            model: None,
+            region: None,
+            lane: Lane::Shadow,
+        };
+        let columns = Columns { granted: 100, spent: 70, forfeited: 30, ..Columns::default() };
+        let statement = Statement {
+            lineage: Arc::new(lineage),
+            unit: Unit::Tokens,
+            generation: 3,
+            epoch_start_ms: Some(4_000),
+            columns,
+            at_ms: 5_000,
+        };
+        let record = record(&Effect::Statement(Arc::new(statement)), 6);
+        assert_eq!((record.revision, record.at_ms, record.tenant.as_deref()), (6, 5_000, Some("acme")));
+        let Some(What::Statement(wire)) = entry(&record).unwrap().what else { panic!("no statement") };
+        assert_eq!(wire.subject.as_ref().unwrap().limit, "month-tokens");
+        assert_eq!((wire.shadow, wire.generation, wire.epoch_start_ms), (true, 3, Some(4_000)));
+        assert_eq!(wire.unit(), v1::Unit::Tokens);
+        let columns: BTreeMap<&str, &str> =
+            wire.columns.iter().map(|(name, sum)| (&**name, &**sum)).collect();
+        assert_eq!(columns, [("forfeited", "30"), ("granted", "100"), ("spent", "70")].into());
     }
 
     #[test]

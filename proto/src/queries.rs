@@ -1,10 +1,13 @@
 //! What the book shows when it is asked: quota lines and audits.
 
+use std::collections::HashMap;
+
+use holdfast_ledger::event::Statement;
 use holdfast_ledger::ids::LimitId;
 use holdfast_ledger::query::{
     AuditReport, Drain, DrainDebt, EpochStatement, QuotaLine, RolledBack, Violation,
 };
-use holdfast_ledger::record::Lane;
+use holdfast_ledger::record::{Columns, Lane};
 use holdfast_ledger::unit::Unit;
 
 use crate::answers::encode_digest;
@@ -65,7 +68,6 @@ impl From<&QuotaLine> for v1::QuotaLine {
 impl From<&EpochStatement> for v1::EpochStatement {
     fn from(statement: &EpochStatement) -> Self {
         let EpochStatement { lineage, unit, epoch_start_ms, generation, used, held, columns } = statement;
-        let columns = named_columns(columns).into_iter().filter(|(_, sum)| *sum != 0);
         v1::EpochStatement {
             subject: Some(lineage.as_ref().into()),
             unit: unit.number(),
@@ -73,9 +75,29 @@ impl From<&EpochStatement> for v1::EpochStatement {
             generation: *generation,
             used: *used,
             held: *held,
-            columns: columns.map(|(name, sum)| (name.to_owned(), sum.to_string())).collect(),
+            columns: some_columns(columns),
         }
     }
+}
+
+impl From<&Statement> for v1::HistoryStatement {
+    fn from(statement: &Statement) -> Self {
+        let Statement { lineage, unit, generation, epoch_start_ms, columns, at_ms: _ } = statement;
+        v1::HistoryStatement {
+            subject: Some(lineage.as_ref().into()),
+            shadow: lineage.lane == Lane::Shadow,
+            unit: unit.number(),
+            generation: *generation,
+            epoch_start_ms: *epoch_start_ms,
+            columns: some_columns(columns),
+        }
+    }
+}
+
+/// The columns that are not 0, by name.
+fn some_columns(columns: &Columns) -> HashMap<String, String> {
+    let named = named_columns(columns).into_iter().filter(|(_, sum)| *sum != 0);
+    named.map(|(name, sum)| (name.to_owned(), sum.to_string())).collect()
 }
 
 impl TryFrom<&v1::QuotaLine> for QuotaLine {

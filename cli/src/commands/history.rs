@@ -1,5 +1,7 @@
 //! `holdfast history`: what has ended, from one member's history index.
 
+use std::collections::BTreeMap;
+
 use holdfast_ledger::ids::ReservationId;
 use holdfast_proto::v1;
 use holdfast_proto::v1::history_entry::What;
@@ -10,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Rows, grouped, put_u64};
 use crate::parse;
 use crate::settings::Settings;
-use crate::show::{at_ms, instant, receipt_document, state};
+use crate::show::{at_ms, instant, receipt_document, state, unit};
 
 /// Entries shown when no number is given: what fits on a few screens.
 const ENTRIES_DEFAULT: u32 = 100;
@@ -76,6 +78,26 @@ fn entry_document(entry: &v1::HistoryEntry) -> Value {
             "limit": event.limit,
             "text": event.text,
         }),
+        Some(What::Statement(statement)) => {
+            let subject = statement.subject.clone().unwrap_or_default();
+            let columns: BTreeMap<_, _> = statement.columns.iter().collect();
+            json!({
+                "kind": "STATEMENT",
+                "at_ms": entry.at_ms,
+                "revision": entry.revision,
+                "tenant": subject.tenant,
+                "user": subject.user,
+                "limit": subject.limit,
+                "route": subject.route,
+                "model": subject.model,
+                "region": subject.region,
+                "lane": if statement.shadow { "shadow" } else { "enforced" },
+                "unit": unit(statement.unit),
+                "generation": statement.generation,
+                "epoch": statement.epoch_start_ms.map(instant),
+                "columns": columns,
+            })
+        }
         None => json!({"kind": "UNKNOWN_TO_THIS_VERSION", "at_ms": entry.at_ms, "revision": entry.revision}),
     }
 }
@@ -93,6 +115,11 @@ fn text(answer: &v1::ReadHistoryResponse) -> String {
                 let detail = [event.limit.as_str(), event.text.as_str()].join(" ").trim().to_owned();
                 (event.kind.clone(), who(&event.tenant, &event.user), detail)
             }
+            Some(What::Statement(statement)) => {
+                let subject = statement.subject.clone().unwrap_or_default();
+                let who = who(&subject.tenant.unwrap_or_default(), &subject.user.unwrap_or_default());
+                ("STATEMENT".to_owned(), who, statement_detail(&subject.limit, statement))
+            }
             None => ("UNKNOWN_TO_THIS_VERSION".to_owned(), String::new(), String::new()),
         };
         rows.add([grouped(entry.revision), instant(entry.at_ms), what, who, detail]);
@@ -104,6 +131,15 @@ fn text(answer: &v1::ReadHistoryResponse) -> String {
     }
     text.push_str(&reach(answer));
     text
+}
+
+/// Limit, epoch and columns of an archived account, for people.
+fn statement_detail(limit: &str, statement: &v1::HistoryStatement) -> String {
+    let epoch = statement.epoch_start_ms.map_or_else(|| "continuous".to_owned(), instant);
+    let lane = if statement.shadow { " in shadow" } else { "" };
+    let columns: BTreeMap<_, _> = statement.columns.iter().collect();
+    let columns: Vec<_> = columns.iter().map(|(name, sum)| format!("{name} {sum}")).collect();
+    format!("{limit}{lane} {epoch} {}: {}", unit(statement.unit), columns.join(", "))
 }
 
 /// What the index can vouch for.

@@ -276,7 +276,7 @@ fn assert_rebuilt_with(dir: &Path, config: HistoryConfig, context: &str) {
         );
     }
     let page = running.reader.reservation(id(422)).unwrap();
-    assert_eq!(page.statements_from_revision, 421, "{context}: a book keeps no statements");
+    assert_eq!(page.statements_from_revision, 421, "{context}: a book tells no statements");
     running.thread.stop();
 }
 

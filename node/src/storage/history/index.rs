@@ -11,8 +11,8 @@ use super::thread::{HistoryBatch, HistoryConfig, RetainedPart};
 use crate::storage::codec::Cursor;
 use crate::storage::limits::{HISTORY_CACHE_BYTES, HISTORY_REMOVALS_PER_BATCH};
 
-/// Raised whenever keys or facts change their form: an index of another version is dropped.
-const VERSION: u8 = 2;
+/// Raised whenever keys, facts or bodies change their form: an index of another version is dropped.
+const VERSION: u8 = 3;
 
 /// What the index knows of itself, written with every batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl Index {
                 meta.complete_from_revision != 0 && first_revision <= meta.indexed_revision.saturating_add(1);
             meta.complete_from_revision =
                 if joins { meta.complete_from_revision.min(first_revision) } else { first_revision };
-            // The book keeps no statements.
+            // The book tells no statements.
             meta.statements_from_revision = part.batch.last_revision.saturating_add(1);
             advance(&mut meta, &part.batch);
         }

@@ -9,7 +9,7 @@
 //!
 //! An index that was dropped, that fell behind, or whose book was replaced by a snapshot asks the book for what it
 //! still knows: the reservations it remembers and the events it keeps. These reach back to a revision that the book
-//! can vouch for. Statements the book does not keep, so they are complete from a later revision on, which is told
+//! can vouch for. Statements it does not tell, since they do not say which revision archived them, so they are complete from a later revision on, which is told
 //! apart. What the log still has comes by itself as it is applied again.
 //!
 //! # When sled panics
