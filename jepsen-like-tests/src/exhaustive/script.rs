@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use holdfast_ledger::adjust::Adjust;
+pub(super) use holdfast_ledger::adjust::Adjustment;
 use holdfast_ledger::command::{
-    Command, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, SetTenant, Settle, Start, Unfreeze,
+    Command, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown,
+    RollBack, SetTenant, Settle, Start, Unfreeze,
 };
+use holdfast_ledger::ids::AdjustmentId;
+use holdfast_ledger::record::{Lane, LineageKey};
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 
 use super::Outcomes;
@@ -129,7 +134,16 @@ pub(super) fn reserve(number: u8, who: Who, amount: u64) -> Step {
 
 /// The same under any id.
 pub(super) fn reserve_id(id: ReservationId, Who(tenant, user): Who, amount: u64) -> Step {
-    let request = Request {
+    reserve_request(id, request(tenant, user, amount))
+}
+
+fn reserve_request(id: ReservationId, request: Request) -> Step {
+    let request_digest = request.digest();
+    step(Command::Reserve(Reserve { id, attempt: 1, key: None, request, request_digest }))
+}
+
+fn request(tenant: usize, user: Option<usize>, amount: u64) -> Request {
+    Request {
         tenant: TENANT_IDS[tenant].clone(),
         user: user.map(|user| USER_IDS[user].clone()),
         route: named("chat"),
@@ -138,9 +152,14 @@ pub(super) fn reserve_id(id: ReservationId, Who(tenant, user): Who, amount: u64)
         amounts: tokens(amount),
         minimum: Amounts::NONE,
         hold_ttl_ms: None,
-    };
-    let request_digest = request.digest();
-    step(Command::Reserve(Reserve { id, attempt: 1, key: None, request, request_digest }))
+    }
+}
+
+/// Reserves as much as there is of an amount, and `least` at least.
+pub(super) fn reserve_up_to(number: u8, Who(tenant, user): Who, amount: u64, least: u64) -> Step {
+    let mut request = request(tenant, user, amount);
+    request.minimum = tokens(least);
+    reserve_request(id(number), request)
 }
 
 /// Starts as operation `op`.
@@ -161,6 +180,62 @@ pub(super) fn settle(number: u8, op: &str, used: u64) -> Step {
 /// The same under any id.
 pub(super) fn settle_id(id: ReservationId, op: &str, used: u64) -> Step {
     step(Command::Settle(Settle { id, operation: named(op), actual: tokens(used), estimated: false }))
+}
+
+/// Settles at what is held, for want of a report.
+pub(super) fn settle_estimated(number: u8, op: &str) -> Step {
+    let (actual, operation) = (Amounts::NONE, named(op));
+    step(Command::Settle(Settle { id: id(number), operation, actual, estimated: true }))
+}
+
+/// Puts an estimate right.
+pub(super) fn correct(number: u8, op: &str, used: u64) -> Step {
+    let actual = Amounts::NONE.with(Unit::Tokens, used);
+    step(Command::Correct(Correct { id: id(number), operation: named(op), actual }))
+}
+
+/// An operator says what was used.
+pub(super) fn resolve(number: u8, used: u64) -> Step {
+    let actual = Amounts::NONE.with(Unit::Tokens, used);
+    let (actor, reason) = (named("operator"), "for a test".to_owned());
+    step(Command::ResolveUnknown(ResolveUnknown { id: id(number), actual, actor, reason }))
+}
+
+/// Freezes the route `chat`.
+pub(super) fn freeze(Who(tenant, user): Who) -> Step {
+    step(Command::Freeze(Freeze {
+        tenant: TENANT_IDS[tenant].clone(),
+        user: user.map(|user| USER_IDS[user].clone()),
+        route: named("chat"),
+        actor: named("operator"),
+        reason: "for a test".to_owned(),
+    }))
+}
+
+/// Adjusts the tenant's limit `tokens`.
+pub(super) fn adjust(number: u8, what: Adjustment) -> Step {
+    let lineage = LineageKey {
+        limit: named("tokens"),
+        tenant: Some(TENANT_IDS[ACME.0].clone()),
+        user: None,
+        route: None,
+        model: None,
+        region: None,
+        lane: Lane::Enforced,
+    };
+    step(Command::Adjust(Box::new(Adjust {
+        id: AdjustmentId::from_parts(BEGIN_MS, u128::from(number)),
+        lineage: Arc::new(lineage),
+        epoch_start_ms: None,
+        what,
+        actor: named("operator"),
+        reason: "for a test".to_owned(),
+    })))
+}
+
+/// Makes the plan of an earlier generation that of a new one.
+pub(super) fn roll_back(to: u64) -> Step {
+    step(Command::RollBack(RollBack { to, expected_generation: None, actor: named("operator") }))
 }
 
 /// Releases.

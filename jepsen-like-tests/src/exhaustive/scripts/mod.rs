@@ -6,6 +6,7 @@ mod epochs;
 mod expiry;
 mod generations;
 mod identity;
+mod operators;
 
 use holdfast_ledger::Unit;
 use holdfast_ledger::plan::Level;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Script> {
         debt::scripts(),
         generations::scripts(),
         epochs::scripts(),
+        operators::scripts(),
     ]
     .into_iter()
     .flatten()
