@@ -78,6 +78,31 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The reservation that it is about; `None` for plans, records and what concerns no single one.
+    pub fn reservation(&self) -> Option<ReservationId> {
+        match self {
+            Command::Reserve(reserve) => Some(reserve.id),
+            Command::Start(start) => Some(start.id),
+            Command::Settle(settle) => Some(settle.id),
+            Command::Release(release) => Some(release.id),
+            Command::Correct(correct) => Some(correct.id),
+            Command::Renew(renew) => Some(renew.id),
+            Command::ReportUnknown(report) => Some(report.id),
+            Command::ResolveUnknown(resolve) => Some(resolve.id),
+            Command::PublishPlan(_)
+            | Command::UnreadablePlan(_)
+            | Command::RollBack(_)
+            | Command::SetTenant(_)
+            | Command::Freeze(_)
+            | Command::Unfreeze(_)
+            | Command::Adjust(_)
+            | Command::Tick
+            | Command::RaiseRules { .. } => None,
+        }
+    }
+}
+
 /// What a reservation is for. Its canonical bytes give the request digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {

@@ -22,7 +22,7 @@ const SHRINK_STOPPED_MAX: u32 = 300;
 #[command(name = "interleavings")]
 struct Args {
     /// How many worlds.
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// The seed of all of them.
     #[arg(long, default_value_t = 1)]

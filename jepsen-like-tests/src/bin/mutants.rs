@@ -33,6 +33,12 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Some(name) = args.only.iter().find(|name| MUTANTS.iter().all(|mutant| mutant.name != **name)) {
+        eprintln!(
+            "mutants: there is no mutant {name:?}; without --only all are planted, and the table names them"
+        );
+        return ExitCode::from(2);
+    }
     LazyLock::force(&FAMILIES);
     let chosen: Vec<_> = MUTANTS
         .iter()

@@ -90,7 +90,7 @@ impl Replay<'_> {
         for command in &entry.commands {
             let answer = self.replayed.book.apply(command);
             let revision = self.replayed.book.revision();
-            if let Some(id) = id_of(command) {
+            if let Some(id) = command.reservation() {
                 self.replayed.by_id.entry(id.to_string()).or_default().push(revision);
             }
             self.replayed.commands.push(command.clone());
@@ -223,20 +223,6 @@ fn same_but_for_time(read: &ReceiptFacts, expected: &ReceiptFacts) -> bool {
         ("RESERVED", "EXPIRING" | "EXPIRED") | ("EXPIRING", "EXPIRED") | ("STARTED", "USAGE_UNKNOWN")
     );
     if ran_out { read.same_admission(expected) } else { read == expected }
-}
-
-fn id_of(command: &Command) -> Option<ReservationId> {
-    match command {
-        Command::Reserve(reserve) => Some(reserve.id),
-        Command::Start(start) => Some(start.id),
-        Command::Settle(settle) => Some(settle.id),
-        Command::Release(release) => Some(release.id),
-        Command::Renew(renew) => Some(renew.id),
-        Command::ReportUnknown(report) => Some(report.id),
-        Command::Correct(correct) => Some(correct.id),
-        Command::ResolveUnknown(resolve) => Some(resolve.id),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

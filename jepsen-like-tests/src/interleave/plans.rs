@@ -92,7 +92,8 @@ pub fn settable(record: Record, plan: &Plan) -> Settable {
     Settable { record, parsed: Arc::new(parsed) }
 }
 
-fn route(name: &'static str) -> Route {
+/// A route whose holds live for 8 s and whose operations for 30 s.
+pub(crate) fn route(name: &'static str) -> Route {
     Route {
         name,
         hold_ttl_ms: 8_000,
@@ -108,7 +109,8 @@ fn plan(limits: Vec<Limit>) -> Facts {
     Facts { id_window_ms: 20_000, grace_ms: 500, routes: vec![route(ROUTES[0]), batch], limits }
 }
 
-fn limit(id: &'static str, level: Level, unit: Unit, rule: Rule) -> Limit {
+/// A limit whose debt is bounded by its route only.
+pub(crate) fn limit(id: &'static str, level: Level, unit: Unit, rule: Rule) -> Limit {
     Limit { id, level, unit, rule, overdraft_max: None }
 }
 

@@ -8,7 +8,7 @@ use holdfast_ledger::{Adjust, Adjustment, Unit};
 use crate::lineage::{Balance, Fact};
 use crate::naive::Model;
 use crate::rows::Happening;
-use crate::verdict::{Booked, Figures, Verdict};
+use crate::verdict::{Booked, Verdict, figures_of};
 
 impl Model {
     pub fn adjust(&mut self, adjust: &Adjust) -> Verdict {
@@ -36,8 +36,8 @@ impl Model {
         let booked = Booked {
             generation: self.rule_generation(&key),
             epoch_start_ms,
-            before: figures(&before),
-            after: figures(&after),
+            before: figures_of(&before),
+            after: figures_of(&after),
         };
         let verdict = Verdict::Adjusted(Box::new(booked));
         let forget_at_ms = now.max(time) + self.window_ms() + ID_AHEAD_MS;
@@ -101,16 +101,4 @@ impl Model {
             !due
         });
     }
-}
-
-fn figures(balance: &Balance) -> Figures {
-    let unlimited = matches!(balance.rule, Some(Rule::Unlimited { .. }) | None);
-    let cut = |amount: i128| amount.min(i128::from(u64::MAX));
-    (
-        (!unlimited).then_some(cut(balance.gives)),
-        (!unlimited).then_some(cut(balance.available)),
-        cut(balance.held),
-        balance.epoch.map(|_| cut(balance.spent)),
-        cut(balance.debt),
-    )
 }

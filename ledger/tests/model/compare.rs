@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use holdfast_ledger::adjust::{AdjustmentReceipt, Standing};
 use holdfast_ledger::answer::{Reason, Receipt, Rejection, State, Tier};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
-use holdfast_ledger::plan::Rule;
 use holdfast_ledger::query::{Drain, RolledBack};
 use holdfast_ledger::record::Lane;
 use holdfast_ledger::shadow::ShadowDecision;
@@ -13,7 +12,7 @@ use holdfast_ledger::{Amounts, Answer, Book, QuotaLine, Refusal};
 
 use crate::lineage::Balance;
 use crate::naive::Model;
-use crate::verdict::{Booked, No, Shadow, Sketch, Verdict};
+use crate::verdict::{Booked, Figures, No, Shadow, Sketch, Verdict, figures_of};
 
 /// The parts of a receipt that the model has too.
 pub fn sketch_of(receipt: &Receipt) -> Sketch {
@@ -243,33 +242,23 @@ pub fn compare_quotas(
     Ok(())
 }
 
-/// What both sides can say of a quota: limit, remaining, held, used, debt, epoch, reset.
-type Figures = (Option<i128>, Option<i128>, i128, Option<i128>, i128, Option<u64>, Option<u64>);
+/// What both sides can say of a quota: its figures, epoch and reset.
+type Line = (Figures, Option<u64>, Option<u64>);
 
-fn shown(line: &QuotaLine, balance: &Balance) -> Figures {
+fn shown(line: &QuotaLine, balance: &Balance) -> Line {
     let is_period = balance.epoch.is_some();
-    (
+    let figures = (
         line.limit_amount.map(i128::from),
         line.remaining.map(i128::from),
         i128::from(line.held),
         is_period.then_some(i128::from(line.used)),
         i128::from(line.debt),
-        if is_period { line.epoch_start_ms } else { None },
-        if is_period { line.reset_at_ms } else { None },
-    )
+    );
+    let epoch = |instant_ms: Option<u64>| instant_ms.filter(|_| is_period);
+    (figures, epoch(line.epoch_start_ms), epoch(line.reset_at_ms))
 }
 
-fn wanted(balance: &Balance) -> Figures {
-    let unlimited = matches!(balance.rule, Some(Rule::Unlimited { .. }) | None);
-    // Lines are 64 bits wide and saturate: an amount that is over twice the largest limit is shown as the largest number.
-    let cut = |amount: i128| amount.min(i128::from(u64::MAX));
-    (
-        (!unlimited).then_some(cut(balance.gives)),
-        (!unlimited).then_some(cut(balance.available)),
-        cut(balance.held),
-        balance.epoch.map(|_| cut(balance.spent)),
-        cut(balance.debt),
-        balance.epoch.map(|(start, _)| start),
-        balance.epoch.map(|(_, end)| end).filter(|end| *end != u64::MAX),
-    )
+fn wanted(balance: &Balance) -> Line {
+    let end = balance.epoch.map(|(_, end)| end).filter(|end| *end != u64::MAX);
+    (figures_of(balance), balance.epoch.map(|(start, _)| start), end)
 }

@@ -99,7 +99,7 @@ impl<'s> Run<'s> {
         self.stamp_ms = self.stamp_ms.saturating_add_signed(steps[0].after_ms);
         self.index += 1;
         let plan = self.model.plan().cloned();
-        let wanted = |command: Command| match reservation_of(&command) {
+        let wanted = |command: Command| match command.reservation() {
             Some(id) if self.left_out.contains(&id) => Command::Tick,
             _ => command,
         };
@@ -290,20 +290,6 @@ fn with_revision(effect: Effect) -> Option<(u64, Effect)> {
         Effect::Statement(_) => return None,
     };
     Some((revision, effect))
-}
-
-fn reservation_of(command: &Command) -> Option<ReservationId> {
-    match command {
-        Command::Reserve(reserve) => Some(reserve.id),
-        Command::Start(start) => Some(start.id),
-        Command::Settle(settle) => Some(settle.id),
-        Command::Release(release) => Some(release.id),
-        Command::Renew(renew) => Some(renew.id),
-        Command::ReportUnknown(report) => Some(report.id),
-        Command::Correct(correct) => Some(correct.id),
-        Command::ResolveUnknown(resolve) => Some(resolve.id),
-        _ => None,
-    }
 }
 
 /// Whether the enforced lane answers the same when nothing is ever asked of the shadow lane, ends with the same

@@ -3,9 +3,11 @@
 use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::ids::{LimitId, OperationId, RouteName};
 use holdfast_ledger::loss::LossyChange;
-use holdfast_ledger::plan::Level;
+use holdfast_ledger::plan::{Level, Rule};
 use holdfast_ledger::record::LineageKey;
 use holdfast_ledger::{Amounts, Unit};
+
+use crate::lineage::Balance;
 
 /// What the model says of a command; the parts of an answer that the spec fixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +65,20 @@ pub struct Booked {
 
 /// Limit, remaining, held, used (of totals), debt.
 pub type Figures = (Option<i128>, Option<i128>, i128, Option<i128>, i128);
+
+/// What is shown of a balance.
+pub fn figures_of(balance: &Balance) -> Figures {
+    let unlimited = matches!(balance.rule, Some(Rule::Unlimited { .. }) | None);
+    // Lines are 64 bits wide and saturate: an amount that is over twice the largest limit is shown as the largest number.
+    let cut = |amount: i128| amount.min(i128::from(u64::MAX));
+    (
+        (!unlimited).then_some(cut(balance.gives)),
+        (!unlimited).then_some(cut(balance.available)),
+        cut(balance.held),
+        balance.epoch.map(|_| cut(balance.spent)),
+        cut(balance.debt),
+    )
+}
 
 /// The parts of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]

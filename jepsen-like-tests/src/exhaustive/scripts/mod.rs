@@ -12,7 +12,8 @@ use holdfast_ledger::Unit;
 use holdfast_ledger::plan::Level;
 
 use super::Script;
-use crate::interleave::facts::{Every, Limit, Plan, Route, Rule};
+use crate::interleave::facts::{Every, Limit, Plan, Rule};
+use crate::interleave::plans::{ROUTES, limit, route};
 
 /// Every script.
 pub fn all() -> Vec<Script> {
@@ -32,19 +33,7 @@ pub fn all() -> Vec<Script> {
 
 /// A plan with these limits: holds live for 8 s and half a second of grace, operations for 30 s, ids for 20 s.
 fn plan(limits: Vec<Limit>) -> Plan {
-    let route = |name| Route {
-        name,
-        hold_ttl_ms: 8_000,
-        usage_deadline_ms: 30_000,
-        tokens_max: None,
-        execution_tokens_max: None,
-        debt_tokens_max: None,
-    };
-    Plan { id_window_ms: 20_000, grace_ms: 500, routes: vec![route("chat"), route("batch")], limits }
-}
-
-fn limit(id: &'static str, level: Level, unit: Unit, rule: Rule) -> Limit {
-    Limit { id, level, unit, rule, overdraft_max: None }
+    Plan { id_window_ms: 20_000, grace_ms: 500, routes: ROUTES.map(route).into(), limits }
 }
 
 /// Tokens of a tenant, once for ever.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use holdfast_ledger::answer::{Answer, Refusal};
 use holdfast_ledger::command::{Freeze, PublishPlan, RollBack, SetTenant, Unfreeze};
 
+use super::refusals::Subject;
 use super::{Facts, Tally, refusal};
 use crate::interleave::found::Kind;
-use crate::interleave::plans::{ROUTES, TENANTS, USERS};
+use crate::interleave::plans::TENANTS;
 
 impl Tally {
     pub(super) fn on_publish(&mut self, publish: &PublishPlan, answer: &Answer) {
@@ -93,7 +94,8 @@ impl Tally {
 
     pub(super) fn on_freeze(&mut self, freeze: &Freeze, answer: &Answer) {
         let user = freeze.user.as_ref().map(|user| user.as_str());
-        let Some(key) = key_of(freeze.tenant.as_str(), user, freeze.route.as_str()) else { return };
+        let subject = Subject::of(freeze.tenant.as_str(), user, freeze.route.as_str());
+        let Some(key) = subject.map(|subject| subject.key()) else { return };
         let changed = !self.frozen.contains(&key);
         if changed {
             self.frozen.push(key);
@@ -105,21 +107,12 @@ impl Tally {
 
     pub(super) fn on_unfreeze(&mut self, unfreeze: &Unfreeze, answer: &Answer) {
         let user = unfreeze.user.as_ref().map(|user| user.as_str());
-        let Some(key) = key_of(unfreeze.tenant.as_str(), user, unfreeze.route.as_str()) else { return };
+        let subject = Subject::of(unfreeze.tenant.as_str(), user, unfreeze.route.as_str());
+        let Some(key) = subject.map(|subject| subject.key()) else { return };
         let changed = self.frozen.contains(&key);
         self.frozen.retain(|frozen| *frozen != key);
         if *answer != (Answer::Unfrozen { changed }) {
             self.find(Kind::Lifecycle, || format!("unfreeze: {answer:?}, expected changed {changed}"));
         }
     }
-}
-
-/// A freeze by its places in the harness's lists.
-fn key_of(tenant: &str, user: Option<&str>, route: &str) -> Option<(usize, Option<usize>, &'static str)> {
-    let tenant = TENANTS.iter().position(|name| *name == tenant)?;
-    let user = match user {
-        Some(user) => Some(USERS.iter().position(|name| *name == user)?),
-        None => None,
-    };
-    Some((tenant, user, ROUTES.iter().copied().find(|name| *name == route)?))
 }

@@ -7,6 +7,7 @@ mod generations;
 mod lineages;
 mod lives;
 mod refusals;
+mod settlements;
 mod sums;
 
 use std::collections::BTreeMap;

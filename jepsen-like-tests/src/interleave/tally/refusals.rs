@@ -22,10 +22,34 @@ enum Expected {
 }
 
 /// A request's subject by its places in the harness's lists.
-struct Subject {
+pub(super) struct Subject {
     tenant: usize,
     user: Option<usize>,
     route: &'static str,
+}
+
+impl Subject {
+    /// `None`: the harness has no such tenant, user or route.
+    pub(super) fn of(tenant: &str, user: Option<&str>, route: &str) -> Option<Subject> {
+        let tenant = TENANTS.iter().position(|name| *name == tenant)?;
+        let user = match user {
+            Some(user) => Some(USERS.iter().position(|name| *name == user)?),
+            None => None,
+        };
+        let route = ROUTES.iter().copied().find(|name| *name == route)?;
+        Some(Subject { tenant, user, route })
+    }
+
+    fn of_reserve(reserve: &Reserve) -> Option<Subject> {
+        let request = &reserve.request;
+        let user = request.user.as_ref().map(|user| user.as_str());
+        Subject::of(request.tenant.as_str(), user, request.route.as_str())
+    }
+
+    /// As freezes are noted.
+    pub(super) fn key(&self) -> (usize, Option<usize>, &'static str) {
+        (self.tenant, self.user, self.route)
+    }
 }
 
 impl Tally {
@@ -97,7 +121,7 @@ impl Tally {
                 self.find(Kind::Lifecycle, || format!("{id} is admitted and makes no sense"));
             }
         }
-        let (Some(subject), Some(facts)) = (subject(reserve), self.plan.clone()) else { return };
+        let (Some(subject), Some(facts)) = (Subject::of_reserve(reserve), self.plan.clone()) else { return };
         let amounts = receipt.reserved;
         let legs = self.hold(&subject, &facts, &amounts);
         self.judge_legs(receipt, &legs);
@@ -172,7 +196,9 @@ impl Tally {
         if time_ms > self.clock_ms + AHEAD_MS {
             return Expected::InFuture;
         }
-        let (Some(facts), Some(subject)) = (&self.plan, subject(reserve)) else { return Expected::Invalid };
+        let (Some(facts), Some(subject)) = (&self.plan, Subject::of_reserve(reserve)) else {
+            return Expected::Invalid;
+        };
         let amounts = Self::asked(reserve);
         let most = facts.routes.iter().find(|route| route.name == subject.route);
         let most = most.and_then(|route| route.tokens_max);
@@ -286,15 +312,4 @@ impl Tally {
         };
         no.iter().map(one).collect::<Vec<_>>().join(", ")
     }
-}
-
-fn subject(reserve: &Reserve) -> Option<Subject> {
-    let request = &reserve.request;
-    let tenant = TENANTS.iter().position(|name| *name == request.tenant.as_str())?;
-    let user = match &request.user {
-        Some(user) => Some(USERS.iter().position(|name| *name == user.as_str())?),
-        None => None,
-    };
-    let route = ROUTES.iter().copied().find(|name| *name == request.route.as_str())?;
-    Some(Subject { tenant, user, route })
 }
