@@ -1,6 +1,8 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::settings::Global;
@@ -17,6 +19,24 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the program's arguments; wrong ones end the process with their exit code.
+    pub fn read() -> Cli {
+        let mut command = Cli::command();
+        let matches = command.clone().get_matches();
+        let write_out_flag = matches.value_source("write_out") == Some(ValueSource::CommandLine);
+        match Cli::from_arg_matches(&matches) {
+            // Not a conflict for clap to see: it would count the environment's value as one, which a flag beats.
+            Ok(cli) if cli.global.json && write_out_flag => {
+                let problem = "the argument '--json' cannot be used with '--write-out <WRITE_OUT>'";
+                command.error(ErrorKind::ArgumentConflict, problem).exit()
+            }
+            Ok(cli) => cli,
+            Err(error) => error.format(&mut command).exit(),
+        }
+    }
 }
 
 /// One variant a command; what each does is in its own file.

@@ -14,8 +14,6 @@ mod stdin;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Applying and answering a command takes a dozen small allocations; with the C library's allocator they
 /// were a third of a node's CPU time (docs/performance.md).
 #[global_allocator]
@@ -25,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const _: () = assert!(!holdfast_ledger::mutants::BUILT_IN);
 
 fn main() -> ExitCode {
-    match commands::run(args::Cli::parse()) {
+    match commands::run(args::Cli::read()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{failure}");

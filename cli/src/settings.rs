@@ -24,7 +24,7 @@ pub struct Global {
     pub write_out: Option<Format>,
 
     /// The same as -w json
-    #[arg(long, global = true, conflicts_with = "write_out", help_heading = "Common")]
+    #[arg(long, global = true, help_heading = "Common")]
     pub json: bool,
 
     /// How long one call may take, for example 500ms or 5s [default: 5s]

@@ -152,6 +152,25 @@ fn a_plan_is_checked_without_a_cluster() {
 }
 
 #[test]
+fn a_flag_beats_what_the_environment_says_of_the_format() {
+    let json =
+        holdfast_with(&[("HOLDFAST_WRITE_OUT", "table")], &["plan", "check", &sample_plan(), "--json"]);
+    assert_eq!(code(&json), 0, "{}", stderr(&json));
+    assert!(stdout(&json).contains("\"ok\":true"), "{}", stdout(&json));
+    let table =
+        holdfast_with(&[("HOLDFAST_WRITE_OUT", "json")], &["plan", "check", &sample_plan(), "-w", "table"]);
+    assert!(stdout(&table).contains("this plan is fine"), "{}", stdout(&table));
+}
+
+/// A device would be read for ever.
+#[test]
+fn a_document_that_never_ends_is_too_long() {
+    let endless = holdfast(&["plan", "check", "/dev/zero"]);
+    assert_eq!(code(&endless), 2);
+    assert!(stderr(&endless).contains("/dev/zero: it is longer than 1048576 bytes"), "{}", stderr(&endless));
+}
+
+#[test]
 fn every_problem_of_a_plan_is_named_by_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(sample_plan()).unwrap();

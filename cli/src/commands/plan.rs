@@ -1,8 +1,10 @@
 //! `holdfast plan`: check, apply, show, compare and roll back plans.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use holdfast_client::Client;
+use holdfast_ledger::limits::PLAN_BYTES_MAX;
 use holdfast_ledger::plan::{Plan, PlanError};
 use holdfast_proto::v1;
 use serde_json::{Map, Value, json};
@@ -115,12 +117,19 @@ pub fn wrong_document(file: &Path, problems: &[PlanError]) -> Failure {
 
 /// The text of a document; `-` is standard input.
 pub fn read_document(file: &Path) -> Outcome<String> {
-    let text = if file == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
+    let cannot = |e: &dyn std::fmt::Display| Failure::usage(format!("cannot read {}: {e}", file.display()));
+    let from: Box<dyn Read> = if file == Path::new("-") {
+        Box::new(std::io::stdin())
     } else {
-        std::fs::read_to_string(file)
+        Box::new(std::fs::File::open(file).map_err(|e| cannot(&e))?)
     };
-    text.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))
+    // A byte more than is allowed tells that there are more; a device would never end.
+    let mut bytes = Vec::new();
+    from.take(PLAN_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|e| cannot(&e))?;
+    if bytes.len() > PLAN_BYTES_MAX {
+        return Err(cannot(&format!("it is longer than {PLAN_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|e| cannot(&e))
 }
 
 async fn apply(settings: &Settings, file: &Path, expected_generation: Option<u64>, force: bool) -> Outcome {
