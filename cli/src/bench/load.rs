@@ -60,7 +60,7 @@ pub struct Load {
     pub storm_tenant: TenantId,
     /// What begins before does not count.
     pub count_from: Instant,
-    /// What ends after does not count, and nothing begins any more.
+    /// Nothing begins any more, and what ends after counts as waited for or as failed only.
     pub until: Instant,
 }
 
@@ -130,7 +130,8 @@ impl Caller {
             if self.counts(begun) {
                 let mut tally = lock(&self.tally);
                 match &answer {
-                    Err(CallError::Rejected(_)) => tally.refused += 1,
+                    Err(CallError::Rejected(_)) if self.in_time() => tally.refused += 1,
+                    Err(CallError::Rejected(_)) => {}
                     Err(error) => tally.failed(kind(error)),
                     Ok(_) => tally.failed("admitted"),
                 }
@@ -156,7 +157,7 @@ impl Caller {
                 self.submit(Command::Settle(settle)).await?;
             }
         }
-        if self.counts(begun) {
+        if self.counts(begun) && self.in_time() {
             lock(&self.tally).rounds += 1;
         }
         Ok(())
@@ -183,8 +184,9 @@ impl Caller {
         let answer = self.client.submit(command).await;
         if self.counts(begun) {
             let mut tally = lock(&self.tally);
+            tally.waited(begun.elapsed());
             match &answer {
-                Ok(_) => tally.answered(begun.elapsed()),
+                Ok(_) => tally.operations += u64::from(self.in_time()),
                 Err(error) => tally.failed(kind(error)),
             }
         }
@@ -192,7 +194,11 @@ impl Caller {
     }
 
     fn counts(&self, begun: Instant) -> bool {
-        begun >= self.load.count_from && Instant::now() <= self.load.until
+        begun >= self.load.count_from && begun <= self.load.until
+    }
+
+    fn in_time(&self) -> bool {
+        Instant::now() <= self.load.until
     }
 }
 

@@ -51,6 +51,7 @@ impl Report {
             "p50_ms": self.tally.latency_ms(0.5),
             "p99_ms": self.tally.latency_ms(0.99),
             "p999_ms": self.tally.latency_ms(0.999),
+            "max_ms": self.tally.latency_ms(1.0),
             "errors": self.tally.errors,
             "cpu_us_per_op": self.cpu_us_per_op.iter().map(|(name, us)| (name.clone(), json!(rounded(*us))))
                 .collect::<serde_json::Map<_, _>>(),
@@ -75,7 +76,7 @@ impl Report {
             let refused = grouped(self.per_second(self.tally.refused) as u64);
             rows.add([format!("refused/s, to {} more callers", grouped(self.storm.into())), refused]);
         }
-        for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)] {
             rows.add([format!("latency {name}"), format!("{:.2} ms", self.tally.latency_ms(quantile))]);
         }
         for (kind, count) in &self.tally.errors {

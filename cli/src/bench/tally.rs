@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-/// Latencies are kept to three digits, from one microsecond to a minute.
-const LATENCY_US_MAX: u64 = 60_000_000;
+/// Latencies are kept to three digits, from one microsecond to an hour: longer than any deadline.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
 
-/// Counts of one caller, or the sum of many. Only what began and ended in the measured time is counted.
+/// Counts of one caller, or the sum of many. What began in the measured time is counted; of rates, what ended in it too.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Commands that were answered as they should be.
+    /// Commands that were answered as they should be, in the measured time.
     pub operations: u64,
     /// Whole rounds of the mix.
     pub rounds: u64,
@@ -19,7 +19,8 @@ pub struct Tally {
     pub refused: u64,
     /// What went wrong, by kind.
     pub errors: BTreeMap<&'static str, u64>,
-    /// Microseconds from call to answer, for each command.
+    /// Microseconds from call to answer or error, for each command that began in the measured time: whoever waits over
+    /// its end, or in vain, has waited too.
     pub latency_us: Histogram<u64>,
 }
 
@@ -30,9 +31,8 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// One command was answered.
-    pub fn answered(&mut self, latency: std::time::Duration) {
-        self.operations += 1;
+    /// One caller has waited so long for a command.
+    pub fn waited(&mut self, latency: std::time::Duration) {
         self.latency_us.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
     }
 
@@ -75,12 +75,13 @@ mod tests {
     fn sums_of_callers() {
         let mut total = Tally::default();
         for ms in [1, 2, 3] {
-            let mut caller = Tally { rounds: 1, ..Tally::default() };
-            caller.answered(Duration::from_millis(ms));
+            let mut caller = Tally { operations: 1, rounds: 1, ..Tally::default() };
+            caller.waited(Duration::from_millis(ms));
             caller.failed("unknown");
             total.merge(&caller);
         }
         assert_eq!((total.operations, total.rounds, total.errors["unknown"]), (3, 3, 3));
         assert!((total.latency_ms(0.5) - 2.0).abs() < 0.01);
+        assert!((total.latency_ms(1.0) - 3.0).abs() < 0.01);
     }
 }
