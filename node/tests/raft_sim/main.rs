@@ -3,6 +3,7 @@
 
 mod basics;
 mod clocks;
+mod epochs;
 mod failures;
 mod harness;
 mod peers;
