@@ -3,6 +3,7 @@
 
 mod adjusting;
 mod bad_input;
+mod bad_operations;
 mod client;
 mod cluster;
 mod events;
