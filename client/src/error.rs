@@ -68,30 +68,7 @@ pub struct Unknown {
 impl Unknown {
     /// The reservation that the command is about.
     pub fn id(&self) -> Option<ReservationId> {
-        self.command.as_ref().and_then(command_id)
-    }
-}
-
-/// The reservation that a command is about.
-pub(crate) fn command_id(command: &Command) -> Option<ReservationId> {
-    match command {
-        Command::Reserve(command) => Some(command.id),
-        Command::Start(command) => Some(command.id),
-        Command::Settle(command) => Some(command.id),
-        Command::Release(command) => Some(command.id),
-        Command::Renew(command) => Some(command.id),
-        Command::ReportUnknown(command) => Some(command.id),
-        Command::Correct(command) => Some(command.id),
-        Command::ResolveUnknown(command) => Some(command.id),
-        Command::PublishPlan(_)
-        | Command::UnreadablePlan(_)
-        | Command::RollBack(_)
-        | Command::SetTenant(_)
-        | Command::Freeze(_)
-        | Command::Unfreeze(_)
-        | Command::Adjust(_)
-        | Command::Tick
-        | Command::RaiseRules { .. } => None,
+        self.command.as_ref().and_then(Command::reservation)
     }
 }
 

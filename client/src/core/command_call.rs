@@ -8,7 +8,7 @@ use holdfast_proto::ledger::Command;
 use holdfast_proto::ledger::command::Release;
 
 use super::{Call, Kind, Reply, Step};
-use crate::error::{CallError, command_id, failed};
+use crate::error::{CallError, failed};
 
 /// What the driver does next.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl CommandCall {
 
     /// What is to be sent: the command, or the release that closes its id.
     pub fn outgoing(&self) -> Cow<'_, Command> {
-        match command_id(&self.command).filter(|_| self.closes) {
+        match self.command.reservation().filter(|_| self.closes) {
             Some(id) => Cow::Owned(Command::Release(Release { id })),
             None => Cow::Borrowed(&self.command),
         }
