@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Write};
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+pub use holdfast_proto::json::put_u64;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
@@ -105,15 +106,6 @@ impl Rows {
     }
 }
 
-/// Adds `name`, and `name_str` beside it where a reader with 53-bit numbers would round it.
-pub fn put_u64(object: &mut serde_json::Map<String, Value>, name: &str, value: u64) {
-    const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
-    object.insert(name.to_owned(), value.into());
-    if value > EXACT_IN_JAVASCRIPT {
-        object.insert(format!("{name}_str"), value.to_string().into());
-    }
-}
-
 /// 12345678 as `12 345 678`, for people.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -130,15 +122,6 @@ pub fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_values_exist_as_text_too() {
-        let mut object = serde_json::Map::new();
-        put_u64(&mut object, "small", 1 << 53);
-        put_u64(&mut object, "large", (1 << 53) + 1);
-        assert!(object.get("small_str").is_none());
-        assert_eq!(object.get("large_str"), Some(&Value::from("9007199254740993")));
-    }
 
     #[test]
     fn groups_of_three() {

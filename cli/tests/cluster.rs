@@ -287,6 +287,48 @@ fn plans_and_tenants_by_generation() {
 
 /// One endpoint is enough, whichever it is: a follower names the leader, and the program goes on there.
 #[test]
+fn a_webhook_is_set_shown_and_removed_and_its_secret_is_shown_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+    // Nobody listens there.
+    let url = ["--url", "http://127.0.0.1:9/hooks"];
+    let set = dev.ask(&[&["tenant", "webhook", "set", "acme"][..], &url].concat()).document();
+    let secret = set["secret"].as_str().unwrap();
+    assert!(set["changed"] == true && secret.starts_with("whsec_") && secret.len() > 40, "{set}");
+    let shown = dev.ask(&["tenant", "webhook", "get", "acme"]);
+    assert!(!shown.stdout.contains(secret), "{}", shown.stdout);
+    let first = shown.document();
+    assert_eq!((&first["tenant"], &first["url"]), (&"acme".into(), &url[1].into()));
+    assert_eq!((&first["waiting"], first["cursor"].is_u64()), (&1.into(), true));
+
+    // The same secret from a file, in both forms: nothing changes, and nothing is printed.
+    let file = folder.path().join("secret");
+    std::fs::write(&file, format!("{secret}\n")).unwrap();
+    let file = file.display().to_string();
+    let with_file = [&["tenant", "webhook", "set", "acme", "--secret-file", &file][..], &url].concat();
+    let again = dev.ask(&with_file).document();
+    assert_eq!((&again["changed"], again.get("secret")), (&false.into(), None));
+    for (content, word) in [("short", "5 bytes"), ("whsec_!", "base64"), (&"x".repeat(65), "65 bytes")] {
+        std::fs::write(&file, content).unwrap();
+        let wrong = dev.ask(&with_file);
+        assert_eq!(wrong.code, 2, "{content}");
+        assert!(wrong.stderr.contains(word) && wrong.stdout.is_empty(), "{}", wrong.stderr);
+    }
+    std::fs::write(&file, "twenty-four bytes of text").unwrap();
+    assert_eq!(dev.ask(&with_file).document()["changed"], true);
+    let second = dev.ask(&["tenant", "webhook", "get", "acme"]).document();
+    assert_ne!(second["secret_fingerprint"], first["secret_fingerprint"]);
+
+    let list = dev.ask(&["tenant", "webhook", "list"]).document();
+    assert_eq!(list["webhooks"].as_array().unwrap().len(), 1);
+    assert_eq!(dev.ask(&["tenant", "webhook", "remove", "acme"]).document()["changed"], true);
+    assert_eq!(dev.ask(&["tenant", "webhook", "remove", "acme"]).document()["changed"], false);
+    assert_eq!(dev.ask(&["tenant", "webhook", "get", "acme"]).code, 1);
+    let wrong = dev.ask(&["tenant", "webhook", "set", "acme", "--url", "https://kim:pw@acme.example"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+}
+
+#[test]
 fn every_call_works_through_any_one_member() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(&folder.path().join("data"));

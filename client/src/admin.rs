@@ -3,7 +3,7 @@
 
 use holdfast_proto::answers::{Decided, Done};
 use holdfast_proto::ledger::answer::Receipt;
-use holdfast_proto::ledger::command::{Freeze, ResolveUnknown, Unfreeze};
+use holdfast_proto::ledger::command::{Freeze, ResolveUnknown, SetWebhook, Unfreeze};
 use holdfast_proto::ledger::plan::TenantRecord;
 use holdfast_proto::ledger::{Adjust, Command, ReservationId};
 use holdfast_proto::limits::MESSAGE_BYTES_MAX;
@@ -151,6 +151,19 @@ impl Client {
     pub async fn plan_status(&self) -> Result<v1::PlanStatusResponse, CallError> {
         let request = v1::PlanStatusRequest { stale: self.options.stale };
         self.unary(Kind::Read, request, call!(PlansClient, status)).await
+    }
+
+    /// Sets or removes the webhook of a tenant. Saying it again changes nothing.
+    pub async fn set_webhook(&self, set: &SetWebhook) -> Result<v1::SetWebhookResponse, CallError> {
+        let request = v1::SetWebhookRequest::from(set);
+        self.unary(Kind::Once, request, call!(PlansClient, set_webhook)).await
+    }
+
+    /// The webhook of a tenant, or those of all.
+    pub async fn webhooks(&self, tenant: Option<&str>) -> Result<v1::ListWebhooksResponse, CallError> {
+        let tenant = tenant.map(str::to_owned);
+        let request = v1::ListWebhooksRequest { tenant, stale: self.options.stale };
+        self.unary(Kind::Read, request, call!(PlansClient, list_webhooks)).await
     }
 
     /// Sets a tenant's whole record, or removes it. Not repeated once it may have been done.

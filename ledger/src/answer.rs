@@ -41,6 +41,11 @@ pub enum Answer {
     },
     /// An adjustment was booked, now or when its id was first used.
     Adjusted(Arc<AdjustmentReceipt>),
+    /// A webhook was set, removed or advanced (or was so already).
+    Webhook {
+        /// Whether anything changed.
+        changed: bool,
+    },
     /// Timer work was done.
     Ticked {
         /// Reservations that expired.

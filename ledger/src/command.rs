@@ -10,6 +10,7 @@ use crate::ids::{
 };
 use crate::plan::{Calendar, Plan, TenantRecord};
 use crate::unit::{Amounts, Unit};
+use crate::webhook::Webhook;
 
 /// What a log entry says of itself: where it stands and when it was stamped.
 /// Everything `apply` may depend on besides the book and the command.
@@ -69,6 +70,10 @@ pub enum Command {
     Unfreeze(Unfreeze),
     /// Book an operator's adjustment.
     Adjust(Box<Adjust>),
+    /// Set or remove the webhook of a tenant.
+    SetWebhook(SetWebhook),
+    /// A webhook was served up to an event. Proposed by the leader.
+    AdvanceWebhook(AdvanceWebhook),
     /// Do timer work that is due: expiry, usage deadlines, forgetting. Proposed by the leader.
     Tick,
     /// Raise the rules version, once all members announce support. Proposed by the leader.
@@ -97,6 +102,8 @@ impl Command {
             | Command::Freeze(_)
             | Command::Unfreeze(_)
             | Command::Adjust(_)
+            | Command::SetWebhook(_)
+            | Command::AdvanceWebhook(_)
             | Command::Tick
             | Command::RaiseRules { .. } => None,
         }
@@ -361,4 +368,24 @@ pub struct Unfreeze {
     pub actor: ActorName,
     /// Why.
     pub reason: String,
+}
+
+/// See [`Command::SetWebhook`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetWebhook {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Where its events go; `None`: nowhere any more.
+    pub webhook: Option<Webhook>,
+    /// Who.
+    pub actor: ActorName,
+}
+
+/// See [`Command::AdvanceWebhook`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdvanceWebhook {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The number of the last event that needs not be sent any more.
+    pub cursor: u64,
 }

@@ -137,6 +137,15 @@ pub enum EventKind {
         /// Who.
         actor: ActorName,
     },
+    /// A tenant's webhook was set, changed or removed. Neither address nor key is told.
+    WebhookSet {
+        /// The tenant.
+        tenant: TenantId,
+        /// Whether there is none any more.
+        removed: bool,
+        /// Who.
+        actor: ActorName,
+    },
     /// A tenant's record was set or removed, and that changed something.
     TenantSet {
         /// The generation it gave.

@@ -23,6 +23,7 @@ pub mod query;
 pub mod record;
 pub mod shadow;
 pub mod unit;
+pub mod webhook;
 
 mod apply;
 

@@ -75,6 +75,17 @@ pub const GENERATIONS_KEPT_MAX: usize = 4_096;
 /// Tenant records set by command that a book holds.
 pub const TENANTS_MAX: usize = 1_000_000;
 
+/// Webhooks that a book holds: one for each tenant of a large platform. At half a KiB each this is 5 MiB.
+pub const WEBHOOKS_MAX: usize = 10_000;
+
+/// Longest address of a webhook: what browsers and proxies take.
+pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
+
+/// Shortest and longest key of a webhook's signatures, as the Standard Webhooks specification recommends.
+pub const WEBHOOK_SECRET_BYTES_MIN: usize = 24;
+/// See [`WEBHOOK_SECRET_BYTES_MIN`].
+pub const WEBHOOK_SECRET_BYTES_MAX: usize = 64;
+
 /// The hint to wait for a free slot: concurrency has no reset, operations take seconds.
 pub const SLOT_RETRY_MS: u64 = 1_000;
 

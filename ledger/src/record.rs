@@ -1,8 +1,8 @@
 //! Everything the book stores, as plain rows: what a snapshot is made of.
 //!
 //! The order in a snapshot is: one header, then plans, tenants, calendars, lineages, closed accounts,
-//! reservations, tombstones, freezes, shadow counts, adjustments, statements, events; within a kind by slot,
-//! generation, name or sequence.
+//! reservations, tombstones, freezes, shadow counts, adjustments, webhooks, statements, events; within a kind by
+//! slot, generation, name or sequence.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::plan::{Calendar, Ladder, Level, Rule};
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::shadow::{ShadowCounts, ShadowDecision};
 use crate::unit::{Amounts, Unit};
+use crate::webhook::WebhookRow;
 
 /// One stored row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub enum Record {
     Shadow(ShadowCounts),
     /// An adjustment that is remembered.
     Adjustment(AdjustmentRow),
+    /// A tenant's webhook.
+    Webhook(WebhookRow),
     /// The statement of an archived account.
     Statement(Arc<Statement>),
     /// An event that is still kept.

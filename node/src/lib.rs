@@ -17,3 +17,4 @@ pub mod replica;
 pub mod serve;
 pub mod storage;
 mod timers;
+mod webhooks;

@@ -114,3 +114,28 @@ const _: () = assert!(MESSAGE_BYTES_FLOOR < MESSAGE_BYTES_CEILING);
 
 /// Most entries of one page of reservations with unknown usage: a receipt is some hundred bytes.
 pub const UNKNOWN_PAGE_ENTRIES_MAX: usize = 1_000;
+
+/// Deliveries to webhooks under way at a time: 64 receivers that hang for the whole deadline leave the others 6 a second.
+pub const WEBHOOKS_UNDER_WAY_MAX: usize = 64;
+
+/// The first pause after a delivery failed, ms; each further one is twice as long.
+pub const WEBHOOK_PAUSE_MS_MIN: u64 = 1_000;
+
+/// The longest pause: a receiver that is back after a night is served again within minutes.
+pub const WEBHOOK_PAUSE_MS_MAX: u64 = 300_000;
+
+/// Events that a webhook's cursor may be behind without anything to deliver: a quarter of those that are kept, so that
+/// a new leader does not have to say that some may have been missed.
+pub const WEBHOOK_CURSOR_LAG_MAX: u64 = holdfast_ledger::limits::EVENTS_KEPT_MAX as u64 / 4;
+
+/// Shortest time between two entries that record cursors: a busy webhook costs the log four small entries a second.
+pub const WEBHOOK_RECORD_PAUSE: Duration = Duration::from_millis(250);
+
+/// How often the sender looks whether it leads, ms: a look at what is known here.
+pub const WEBHOOK_POLL: Duration = Duration::from_millis(250);
+
+/// Of an answer, what is read so that the connection can be used again.
+pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Longest deadline of a delivery that can be configured, ms.
+pub const WEBHOOK_DEADLINE_MS_CEILING: u64 = 60_000;

@@ -54,6 +54,7 @@ pub fn encode_answer(
         | Answer::Frozen { .. }
         | Answer::Unfrozen { .. }
         | Answer::Adjusted(_)
+        | Answer::Webhook { .. }
         | Answer::Ticked { .. }
         | Answer::Rules { .. } => return Err(foreign_answer(answer, revision)),
     };
@@ -76,6 +77,15 @@ pub fn encode_published(answer: &Answer, revision: u64) -> Result<v1::PublishRes
 pub fn encode_frozen(answer: &Answer, revision: u64) -> Result<v1::FreezeResponse, Failure> {
     match answer {
         Answer::Frozen { changed } => Ok(v1::FreezeResponse { revision, changed: *changed }),
+        Answer::Refused(refusal) => Err(Failure::from(refusal).at_revision(revision)),
+        _ => Err(foreign_answer(answer, revision)),
+    }
+}
+
+/// The answer to setting a webhook.
+pub fn encode_webhook_set(answer: &Answer, revision: u64) -> Result<v1::SetWebhookResponse, Failure> {
+    match answer {
+        Answer::Webhook { changed } => Ok(v1::SetWebhookResponse { revision, changed: *changed }),
         Answer::Refused(refusal) => Err(Failure::from(refusal).at_revision(revision)),
         _ => Err(foreign_answer(answer, revision)),
     }

@@ -182,6 +182,8 @@ pub fn encode_batched(command: &Command) -> Option<Wire> {
         | Command::Freeze(_)
         | Command::Unfreeze(_)
         | Command::Adjust(_)
+        | Command::SetWebhook(_)
+        | Command::AdvanceWebhook(_)
         | Command::Tick
         | Command::RaiseRules { .. } => return None,
     })

@@ -31,6 +31,7 @@ pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
         | EventKind::Unfrozen { tenant, .. }
         | EventKind::Frozen { tenant, .. }
         | EventKind::UnknownResolved { tenant, .. }
+        | EventKind::WebhookSet { tenant, .. }
         | EventKind::TenantSet { tenant, .. } => Some(tenant),
         EventKind::PlanPublished { .. } | EventKind::RolledBack { .. } => None,
     }
@@ -119,6 +120,13 @@ fn described(kind: &EventKind) -> v1::Event {
                 "generations {first} to {}, back to {restored}, by {actor}",
                 generation.saturating_sub(1)
             ),
+            ..Default::default()
+        },
+        EventKind::WebhookSet { tenant, removed, actor } => v1::Event {
+            kind: if *removed { "WEBHOOK_REMOVED" } else { "WEBHOOK_SET" }.into(),
+            tenant: Some(tenant.to_string()),
+            actor: Some(actor.to_string()),
+            text: format!("by {actor}"),
             ..Default::default()
         },
         EventKind::TenantSet { generation, tenant, actor } => v1::Event {

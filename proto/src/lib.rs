@@ -15,6 +15,7 @@ pub mod commands;
 pub mod events;
 pub mod failure;
 pub mod field;
+pub mod json;
 pub mod limits;
 pub mod log;
 pub mod operators;
@@ -26,6 +27,7 @@ pub mod records;
 pub mod request;
 pub mod shadow;
 pub mod tenants;
+pub mod webhooks;
 pub mod words;
 
 pub use failure::{Facts, Failure, LeaderHint};

@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use holdfast_ledger::command::{
-    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
+    AdvanceWebhook, Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
+    Reserve, ResolveUnknown, RollBack, SetTenant, SetWebhook, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use holdfast_proto::log::{decode_entry, encode_entry};
 
@@ -178,6 +179,23 @@ fn freeze() {
         Command::Freeze(command),
         "08011a247a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
     );
+}
+
+#[test]
+fn webhooks() {
+    let webhook = Webhook {
+        url: WebhookUrl::new("https://acme.example/").unwrap(),
+        secret: WebhookSecret::new(&[7; 24]).unwrap(),
+    };
+    let (tenant, actor) = ("acme".parse().unwrap(), "ops".parse().unwrap());
+    let set = SetWebhook { tenant, webhook: Some(webhook), actor };
+    check(
+        Command::SetWebhook(set.clone()),
+        "08011a41ca013e0a0461636d6512310a1568747470733a2f2f61636d652e6578616d706c652f12180707070707070707070707070707070707070707070707071a036f7073",
+    );
+    check(Command::SetWebhook(SetWebhook { webhook: None, ..set }), "08011a0eca010b0a0461636d651a036f7073");
+    let advance = AdvanceWebhook { tenant: "acme".parse().unwrap(), cursor: 300 };
+    check(Command::AdvanceWebhook(advance), "08011a0cd201090a0461636d6510ac02");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use holdfast_ledger::record::{
     Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::ShadowCounts;
+use holdfast_ledger::webhook::{Webhook, WebhookRow, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use holdfast_proto::records::{decode_record, encode_record};
 
@@ -313,6 +314,20 @@ fn freeze() {
     );
 }
 
+#[test]
+fn webhook() {
+    let webhook = Webhook {
+        url: WebhookUrl::new("https://acme.example/").unwrap(),
+        secret: WebhookSecret::new(&[7; 24]).unwrap(),
+    };
+    let (tenant, actor) = ("acme".parse().unwrap(), "ops".parse().unwrap());
+    let row = WebhookRow { tenant, webhook, cursor: 300, set_at_ms: 1, actor };
+    check(
+        Record::Webhook(row),
+        "ca01430a0461636d6512310a1568747470733a2f2f61636d652e6578616d706c652f121807070707070707070707070707070707070707070707070718ac0220012a036f7073",
+    );
+}
+
 fn adjusted() -> Arc<AdjustmentReceipt> {
     let before = Standing { used: 1, held: 2, limit_amount: Some(3), remaining: Some(0), debt: 4 };
     let command = Adjust {
@@ -461,5 +476,11 @@ fn events() {
         actor: "ops".parse().unwrap(),
         reason: "why".into(),
     };
+    let hooked = EventKind::WebhookSet {
+        tenant: "acme".parse().unwrap(),
+        removed: true,
+        actor: "ops".parse().unwrap(),
+    };
+    check(event(hooked), "5216080110021803ca010d0a0461636d6510011a036f7073");
     check(event(frozen), "521e08011002180372160a0461636d651a046368617422036f70732a03776879");
 }

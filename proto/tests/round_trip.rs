@@ -4,7 +4,7 @@
 mod support;
 
 use holdfast_ledger::answer::Answer;
-use holdfast_ledger::command::{Freeze, PublishPlan, ResolveUnknown, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, ResolveUnknown, SetTenant, SetWebhook, Unfreeze};
 use holdfast_ledger::query::QuotaLine;
 use holdfast_ledger::{Adjust, Command};
 use holdfast_proto::answers::{
@@ -46,6 +46,9 @@ fn operators_commands() {
         let set_tenant = random.set_tenant();
         let wire = travel(&v1::SetTenantRequest::from(&set_tenant));
         assert_eq!(SetTenant::try_from(&wire), Ok(set_tenant), "seed {seed}");
+        let set_webhook = random.set_webhook();
+        let wire = travel(&v1::SetWebhookRequest::from(&set_webhook));
+        assert_eq!(SetWebhook::try_from(&wire), Ok(set_webhook), "seed {seed}");
         let unfreeze = random.unfreeze();
         let wire = travel(&v1::UnfreezeRequest::from(&unfreeze));
         assert_eq!(Unfreeze::try_from(&wire), Ok(unfreeze), "seed {seed}");

@@ -23,6 +23,7 @@ pub mod statements;
 pub mod status;
 pub mod tenant;
 pub mod unknown;
+pub mod webhook;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};

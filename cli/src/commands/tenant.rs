@@ -27,6 +27,9 @@ pub enum Command {
     },
     /// Show every tenant that has a record
     List,
+    /// Send a tenant's events to an address
+    #[command(subcommand)]
+    Webhook(super::webhook::Command),
 }
 
 /// Options of `tenant set`.
@@ -60,6 +63,7 @@ pub async fn run(settings: &Settings, command: Command) -> Outcome {
         Command::Set(set) => self::set(settings, &client, set).await,
         Command::Get { tenant } => get(settings, &client, &tenant).await,
         Command::List => list(settings, &client).await,
+        Command::Webhook(command) => super::webhook::run(settings, &client, command).await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Single values: enum words, instants, bytes.
 
+pub use holdfast_proto::json::instant;
 use holdfast_proto::v1;
 use jiff::Timestamp;
 
@@ -56,15 +57,6 @@ pub fn undecided(number: i32) -> String {
 pub fn role(number: i32) -> String {
     let name = v1::Role::try_from(number).ok().and_then(|role| role.as_str_name().strip_prefix("ROLE_"));
     name.unwrap_or(NEWER).to_lowercase()
-}
-
-/// An instant in UTC as RFC 3339 with milliseconds; what cannot be one is shown as its number.
-pub fn instant(at_ms: u64) -> String {
-    match i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()) {
-        Some(instant) if at_ms.is_multiple_of(1_000) => format!("{instant:.0}"),
-        Some(instant) => format!("{instant:.3}"),
-        None => at_ms.to_string(),
-    }
 }
 
 /// The name of an accounting epoch: its start in UTC to the second, or `continuous`.

@@ -346,4 +346,16 @@ impl Plans for Member {
     ) -> Result<Response<v1::ListTenantsResponse>, Status> {
         Err(unscripted())
     }
+    async fn set_webhook(
+        &self,
+        _: Request<v1::SetWebhookRequest>,
+    ) -> Result<Response<v1::SetWebhookResponse>, Status> {
+        Err(unscripted())
+    }
+    async fn list_webhooks(
+        &self,
+        _: Request<v1::ListWebhooksRequest>,
+    ) -> Result<Response<v1::ListWebhooksResponse>, Status> {
+        Err(unscripted())
+    }
 }

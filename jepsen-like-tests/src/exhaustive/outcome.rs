@@ -17,6 +17,7 @@ pub(super) fn word(answer: &Answer, revision: u64) -> &'static str {
         Answer::Frozen { changed: true } => "frozen by hand",
         Answer::Frozen { changed: false } => "was frozen",
         Answer::Adjusted(_) => "adjusted",
+        Answer::Webhook { .. } => "webhook",
         Answer::Ticked { .. } => "ticked",
         Answer::Rules { .. } => "rules",
         Answer::Refused(refusal) => refused(refusal),

@@ -8,6 +8,7 @@ use crate::limits::ID_AHEAD_MS;
 use crate::mutants;
 
 mod adjust;
+mod advance_webhook;
 mod correct;
 mod freeze;
 mod publish_plan;
@@ -19,6 +20,7 @@ pub(crate) mod reserve;
 mod resolve_unknown;
 mod roll_back;
 mod set_tenant;
+mod set_webhook;
 mod settle;
 mod shadow;
 mod start;
@@ -44,6 +46,8 @@ impl Book {
             Command::Freeze(freeze) => self.apply_freeze(freeze),
             Command::Unfreeze(unfreeze) => Ok(self.apply_unfreeze(unfreeze)),
             Command::Adjust(adjust) => self.apply_adjust(adjust),
+            Command::SetWebhook(set) => self.apply_set_webhook(set),
+            Command::AdvanceWebhook(advance) => Ok(self.apply_advance_webhook(advance)),
             Command::Tick => Ok(self.apply_tick()),
             Command::RaiseRules { rules_version } => Ok(self.apply_raise_rules(*rules_version)),
         };

@@ -25,6 +25,7 @@ use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
 use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lane, Lineage, Tombstone};
+use crate::webhook::WebhookRow;
 
 /// Violations found so far.
 #[derive(Default)]
@@ -82,6 +83,7 @@ impl Book {
             freezes: &self.freezes,
             shadows: &self.shadows,
             adjustments: &self.adjustments,
+            webhooks: &self.webhooks,
             statements: &self.statements,
             events: &self.events,
             tally: &self.derived.tally,
@@ -145,6 +147,7 @@ impl BookSnapshot {
             freezes: &self.freezes,
             shadows: &self.shadows,
             adjustments: &self.adjustments,
+            webhooks: &self.webhooks,
             statements: &self.statements,
             events: &self.events,
             tally: &self.tally,
@@ -167,6 +170,7 @@ struct Everything<'a> {
     freezes: &'a BTreeMap<FreezeKey, Freeze>,
     shadows: &'a Shadows,
     adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
+    webhooks: &'a BTreeMap<TenantId, WebhookRow>,
     statements: &'a VecDeque<Arc<Statement>>,
     events: &'a VecDeque<Arc<Event>>,
     tally: &'a Tally,
@@ -270,7 +274,8 @@ impl Everything<'_> {
         let adjustments = self.adjustments.values().map(hash_adjustment);
         let statements = self.statements.iter().map(|statement| hash_statement(statement));
         let small = plans.chain(tenants).chain(calendars).chain(freezes).chain(shadows);
-        let small = small.chain(adjustments).chain(statements).chain(events);
+        let webhooks = self.webhooks.values().map(WebhookRow::hash);
+        let small = small.chain(adjustments).chain(webhooks).chain(statements).chain(events);
         let small = small.fold(0, u128::wrapping_add);
         let tables = [
             self.lineages.sum_in_full(),

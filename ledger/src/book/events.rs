@@ -175,6 +175,12 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_u64(*first);
             out.put_text(actor.as_str());
         }
+        EventKind::WebhookSet { tenant, removed, actor } => {
+            out.put_u8(25);
+            out.put_text(tenant.as_str());
+            out.put_u8(u8::from(*removed));
+            out.put_text(actor.as_str());
+        }
         EventKind::TenantSet { generation, tenant, actor } => {
             out.put_u8(8);
             out.put_u64(*generation);

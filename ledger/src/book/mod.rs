@@ -13,6 +13,7 @@ use crate::mutants;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
+use crate::webhook::WebhookRow;
 
 mod adjustments;
 mod audit;
@@ -47,6 +48,7 @@ mod timer_work;
 mod timers;
 mod touch;
 mod unknowns;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -81,10 +83,13 @@ pub struct Book {
     pub(crate) shadows: Arc<shadow::Shadows>,
     /// Adjustments that are remembered.
     pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
+    /// Webhooks by tenant.
+    pub(crate) webhooks: Arc<BTreeMap<TenantId, WebhookRow>>,
     pub(crate) events: VecDeque<Arc<Event>>,
     /// Statements of archived accounts, in the order of their archiving.
     pub(crate) statements: VecDeque<Arc<Statement>>,
-    /// The digest's part of plans, tenants, calendars, freezes, shadow counts, adjustments, statements and events.
+    /// The digest's part of plans, tenants, calendars, freezes, shadow counts, adjustments, webhooks, statements and
+    /// events.
     pub(crate) small_sum: u128,
     pub(crate) derived: derived::Derived,
 }
@@ -102,6 +107,7 @@ impl Default for Book {
             freezes: Arc::default(),
             shadows: Arc::default(),
             adjustments: Arc::default(),
+            webhooks: Arc::default(),
             events: VecDeque::new(),
             statements: VecDeque::new(),
             small_sum: 0,

@@ -17,6 +17,7 @@ use crate::query::{PublishedPlan, TenantVersion};
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, RestoreError};
 use crate::record::{ReservationRow, Subject, Tombstone};
 use crate::shadow::ShadowCounts;
+use crate::webhook::WebhookRow;
 
 /// A book that is being restored.
 #[derive(Default)]
@@ -59,6 +60,7 @@ impl Restoring {
             Record::Freeze(freeze) => self.add_freeze(freeze),
             Record::Shadow(counts) => self.add_shadow(counts),
             Record::Adjustment(row) => self.add_adjustment(row),
+            Record::Webhook(row) => self.add_webhook(row),
             Record::Statement(statement) => {
                 self.book.keep_statement(statement);
                 Ok(())
@@ -242,6 +244,15 @@ impl Restoring {
         match self.book.keep_adjustment(row) {
             true => Ok(()),
             false => Err(RestoreError::Duplicate(format!("adjustment {id}"))),
+        }
+    }
+
+    fn add_webhook(&mut self, row: WebhookRow) -> Result<(), RestoreError> {
+        self.sum(row.hash());
+        let what = format!("webhook of {}", row.tenant);
+        match Arc::make_mut(&mut self.book.webhooks).insert(row.tenant.clone(), row) {
+            Some(_) => Err(RestoreError::Duplicate(what)),
+            None => Ok(()),
         }
     }
 

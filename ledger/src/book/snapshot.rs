@@ -15,6 +15,7 @@ use crate::ids::{AdjustmentId, TenantId};
 use crate::plan::Calendar;
 use crate::query::TenantVersion;
 use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, Tombstone};
+use crate::webhook::WebhookRow;
 
 /// A book frozen at a revision.
 #[derive(Clone, Debug)]
@@ -30,6 +31,7 @@ pub struct BookSnapshot {
     pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
     pub(super) shadows: Arc<Shadows>,
     pub(super) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
+    pub(super) webhooks: Arc<BTreeMap<TenantId, WebhookRow>>,
     pub(super) events: VecDeque<Arc<Event>>,
     pub(super) statements: VecDeque<Arc<Statement>>,
     pub(super) tally: Tally,
@@ -52,6 +54,7 @@ impl Book {
             freezes: Arc::clone(&self.freezes),
             shadows: Arc::clone(&self.shadows),
             adjustments: Arc::clone(&self.adjustments),
+            webhooks: Arc::clone(&self.webhooks),
             events: self.events.clone(),
             statements: self.statements.clone(),
             tally: self.derived.tally.clone(),
@@ -71,7 +74,7 @@ impl BookSnapshot {
     /// Records besides the header.
     fn count(&self) -> u64 {
         let small = self.plans.len() + self.calendars.len() + self.freezes.len();
-        let small = small + self.shadows.len() + self.adjustments.len();
+        let small = small + self.shadows.len() + self.adjustments.len() + self.webhooks.len();
         let small = small + self.events.len() + self.statements.len();
         let versions: usize = self.tenants.values().map(Vec::len).sum();
         let rows = self.lineages.len() + self.closed.len() + self.reservations.len() + self.tombstones.len();
@@ -93,6 +96,7 @@ impl BookSnapshot {
         let freezes = self.freezes.values().map(|freeze| Record::Freeze(freeze.clone()));
         let shadows = self.shadows.values().map(|counts| Record::Shadow(counts.clone()));
         let adjustments = self.adjustments.values().map(|row| Record::Adjustment(row.clone()));
+        let webhooks = self.webhooks.values().map(|row| Record::Webhook(row.clone()));
         let statements = self.statements.iter().map(|statement| Record::Statement(Arc::clone(statement)));
         let events = self.events.iter().map(|event| Record::Event(Arc::clone(event)));
         std::iter::once(Record::Header(self.header.clone()))
@@ -106,6 +110,7 @@ impl BookSnapshot {
             .chain(freezes)
             .chain(shadows)
             .chain(adjustments)
+            .chain(webhooks)
             .chain(statements)
             .chain(events)
     }

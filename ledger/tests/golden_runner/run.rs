@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use holdfast_ledger::answer::Answer;
 use holdfast_ledger::command::{
-    Command, Correct, EntryHeader, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
-    Reserve, ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
+    AdvanceWebhook, Command, Correct, EntryHeader, EpochBounds, Freeze, PublishPlan, Release, Renew,
+    ReportUnknown, Request, Reserve, ResolveUnknown, RollBack, SetTenant, SetWebhook, Settle, Start,
+    Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Book, Effect, ReservationId, UnknownUsage};
 
 use super::script::{Line, Words, read};
@@ -123,6 +125,10 @@ impl Run {
                 let kept = self.book.events_from(from);
                 lines.extend(kept.map(|event| format!("{}: {}", event.sequence, show::event(&event.kind))));
                 lines
+            }
+            "webhooks" => {
+                let found: Vec<String> = self.book.webhooks().map(show::webhook).collect();
+                if found.is_empty() { vec!["none".to_owned()] } else { found }
             }
             "statements" => {
                 let tenant = words.plain[0].parse().unwrap();
@@ -404,6 +410,18 @@ impl Run {
                 reason: words.option("reason").unwrap_or("checked").to_owned(),
             }),
             "adjust" => Command::Adjust(Box::new(self.adjust(words))),
+            "webhook" => {
+                let webhook = words.option("url").map(|url| Webhook {
+                    url: WebhookUrl::new(url).unwrap(),
+                    secret: WebhookSecret::new(words.option("secret").unwrap().as_bytes()).unwrap(),
+                });
+                let tenant = words.plain[0].parse().unwrap();
+                Command::SetWebhook(SetWebhook { tenant, webhook, actor: actor() })
+            }
+            "delivered" => Command::AdvanceWebhook(AdvanceWebhook {
+                tenant: words.plain[0].parse().unwrap(),
+                cursor: words.plain[1].parse().unwrap(),
+            }),
             "tick" => Command::Tick,
             "rules" => Command::RaiseRules { rules_version: words.plain[0].parse().unwrap() },
             other => panic!("{}: {other:?} is no command", self.name),

@@ -9,6 +9,7 @@ use holdfast_ledger::loss::LimitLoss;
 use holdfast_ledger::query::{Drain, EpochStatement, QuotaLine, RolledBack};
 use holdfast_ledger::record::{Account, Columns, Lane, Record};
 use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision};
+use holdfast_ledger::webhook::WebhookRow;
 use holdfast_ledger::{Amounts, Book, Unit};
 
 use super::time;
@@ -27,6 +28,7 @@ pub fn answer(answer: &Answer) -> String {
         }
         Answer::Frozen { changed } => if *changed { "frozen" } else { "was frozen already" }.to_owned(),
         Answer::Unfrozen { changed } => if *changed { "unfrozen" } else { "was not frozen" }.to_owned(),
+        Answer::Webhook { changed } => if *changed { "webhook changed" } else { "no change" }.to_owned(),
         Answer::Adjusted(receipt) => format!(
             "adjusted: {}; before: {}, generation {}",
             standing(&receipt.after),
@@ -285,10 +287,19 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::RolledBack { generation, restored, first, actor } => {
             format!("rolled back {first} to {} by {generation}, to {restored} by {actor}", generation - 1)
         }
+        EventKind::WebhookSet { tenant, removed, actor } => {
+            let did = if *removed { "removed" } else { "set" };
+            format!("webhook {did} {tenant} by {actor}")
+        }
         EventKind::TenantSet { generation, tenant, actor } => {
             format!("tenant set {tenant}, {generation} by {actor}")
         }
     }
+}
+
+pub fn webhook(row: &WebhookRow) -> String {
+    let WebhookRow { tenant, webhook, cursor, set_at_ms, actor } = row;
+    format!("{tenant}: {webhook:?}, delivered up to {cursor}, set {} by {actor}", time::show(*set_at_ms))
 }
 
 pub fn statement(found: &EpochStatement) -> String {

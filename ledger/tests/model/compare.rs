@@ -148,6 +148,7 @@ pub fn compare_answer(answer: &Answer, verdict: &Verdict, model: &Model) -> Resu
         }
         (Answer::Frozen { changed }, Verdict::Frozen { changed: c }) => changed == c,
         (Answer::Unfrozen { changed }, Verdict::Unfrozen { changed: c }) => changed == c,
+        (Answer::Webhook { changed }, Verdict::Webhook { changed: c }) => changed == c,
         (Answer::Adjusted(receipt), Verdict::Adjusted(booked)) => booked_of(receipt) == **booked,
         (Answer::Ticked { .. } | Answer::Rules { .. }, Verdict::Done) => true,
         (Answer::Refused(Refusal::Rejected(rejection)), Verdict::Rejected(no)) => {

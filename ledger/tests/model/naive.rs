@@ -11,6 +11,7 @@ use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
 use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::webhook::Webhook;
 use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
 use crate::decide::{actual_of, hit, key_of, lane_of, legs_of, reason_rank, tier_of};
@@ -31,6 +32,7 @@ pub struct Model {
     /// What was asked, what came of it, and when it is forgotten.
     pub adjustments: Vec<(Adjust, Verdict, u64)>,
     pub frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
+    pub webhooks: BTreeMap<TenantId, Webhook>,
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
     pub units: BTreeMap<LineageKey, Unit>,
@@ -143,6 +145,8 @@ impl Model {
             Command::ResolveUnknown(resolve) => self.resolve(resolve),
             Command::Unfreeze(unfreeze) => self.unfreeze(unfreeze),
             Command::Adjust(adjust) => self.adjust(adjust),
+            Command::SetWebhook(set) => self.set_webhook(set),
+            Command::AdvanceWebhook(_) => unreachable!("nothing is sent here"),
             Command::Tick | Command::RaiseRules { .. } => Verdict::Done,
         }
     }

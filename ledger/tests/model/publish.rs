@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdfast_ledger::command::{Freeze, PublishPlan, RollBack, SetTenant, Unfreeze};
+use holdfast_ledger::command::{Freeze, PublishPlan, RollBack, SetTenant, SetWebhook, Unfreeze};
 use holdfast_ledger::ids::{LimitId, RouteName, TenantId};
 use holdfast_ledger::loss::LossyChange;
 use holdfast_ledger::plan::{Limit, Plan, Rollout, Shape, TenantRecord};
@@ -145,6 +145,14 @@ impl Model {
         }
         let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
         Verdict::Frozen { changed: self.frozen.insert(key) }
+    }
+
+    pub fn set_webhook(&mut self, set: &SetWebhook) -> Verdict {
+        let before = match &set.webhook {
+            Some(webhook) => self.webhooks.insert(set.tenant.clone(), webhook.clone()),
+            None => self.webhooks.remove(&set.tenant),
+        };
+        Verdict::Webhook { changed: before != set.webhook }
     }
 
     pub fn unfreeze(&mut self, unfreeze: &Unfreeze) -> Verdict {

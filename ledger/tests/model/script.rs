@@ -5,11 +5,12 @@ use std::sync::Arc;
 use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{
     Command, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown,
-    RollBack, SetTenant, Settle, Start, Unfreeze,
+    RollBack, SetTenant, SetWebhook, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Level, Plan, TenantRecord};
 use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -87,6 +88,11 @@ pub enum Act {
         expected: Option<u64>,
     },
     SetTenant {
+        tenant: u8,
+        number: u8,
+    },
+    /// Number 0: remove it.
+    SetWebhook {
         tenant: u8,
         number: u8,
     },
@@ -243,6 +249,14 @@ impl Script {
                     actor,
                 })
             }
+            Act::SetWebhook { tenant, number } => {
+                let webhook = (*number > 0).then(|| Webhook {
+                    url: WebhookUrl::new(&format!("https://t{tenant}.example/{number}")).unwrap(),
+                    secret: WebhookSecret::new(&[*number; 32]).unwrap(),
+                });
+                let tenant = TenantId::new(format!("t{tenant}")).unwrap();
+                Command::SetWebhook(SetWebhook { tenant, webhook, actor })
+            }
             Act::Resolve { id, actual } => Command::ResolveUnknown(ResolveUnknown {
                 id: id.ulid(),
                 actual: *actual,
@@ -345,6 +359,7 @@ impl Writer {
                 | Act::Publish { .. }
                 | Act::RollBack { .. }
                 | Act::SetTenant { .. }
+                | Act::SetWebhook { .. }
                 | Act::Freeze { .. }
                 | Act::Unfreeze { .. }
         ) {
@@ -404,6 +419,10 @@ impl Writer {
             97 if self.random.random_ratio(1, 3) => {
                 Act::Freeze { subject: self.subject(), of_user: self.random.random_bool(0.5) }
             }
+            98 if self.random.random_ratio(1, 3) => Act::SetWebhook {
+                tenant: self.random.random_range(0..2),
+                number: self.random.random_range(0..3),
+            },
             _ => Act::Tick,
         }
     }

@@ -24,6 +24,9 @@ pub enum Verdict {
     Unfrozen {
         changed: bool,
     },
+    Webhook {
+        changed: bool,
+    },
     Adjusted(Box<Booked>),
     AdjustmentConflict,
     EpochClosed(Option<u64>),
@@ -182,6 +185,7 @@ pub fn words_for(verdict: &Verdict) -> Vec<&'static str> {
         Verdict::Published { .. } => vec!["published"],
         Verdict::Frozen { .. } => vec!["frozen by an operator"],
         Verdict::Unfrozen { .. } => vec!["unfrozen"],
+        Verdict::Webhook { .. } => vec!["webhook"],
         Verdict::Adjusted(_) => vec!["adjusted"],
         Verdict::AdjustmentConflict => vec!["adjustment conflict"],
         Verdict::EpochClosed(_) => vec!["epoch closed"],

@@ -42,7 +42,7 @@ pub(super) fn of_command(now: Instant, left_ms: u64, default: Duration, stream: 
 }
 
 /// The same instant as Raft's runtime has it.
-pub(super) fn on_raft(at: Instant) -> TokioInstant {
+pub(crate) fn on_raft(at: Instant) -> TokioInstant {
     TokioInstant::now() + at.saturating_duration_since(Instant::now())
 }
 

@@ -22,6 +22,7 @@ mod operations;
 mod plans;
 mod quotas;
 mod reads;
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +42,10 @@ use crate::metrics::{Kind, Metrics};
 use crate::propose::Decision;
 use crate::replica::Replica;
 use crate::storage::history::HistoryReader;
+use crate::webhooks::Deliveries;
 
 pub(crate) use connections::{Connection, ConnectionBounds, Connections, Place};
+pub(crate) use deadline::on_raft;
 pub(crate) use health::HealthTeller;
 
 /// The node on its own runtime, as the services call it.
@@ -61,6 +64,8 @@ pub(crate) struct Context {
     pub(crate) events: EventEar,
     /// Places of those who follow events.
     pub(crate) event_streams: Arc<Semaphore>,
+    /// What the sender of webhooks tells.
+    pub(crate) deliveries: Arc<Deliveries>,
     /// True once nothing new is taken.
     pub(crate) stop: watch::Receiver<bool>,
 }

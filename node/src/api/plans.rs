@@ -85,6 +85,20 @@ impl v1::plans_server::Plans for PlansService {
     ) -> Result<Response<v1::ListTenantsResponse>, Status> {
         self.cx.answer(self.read_tenants(request).await)
     }
+
+    async fn set_webhook(
+        &self,
+        request: Request<v1::SetWebhookRequest>,
+    ) -> Result<Response<v1::SetWebhookResponse>, Status> {
+        self.cx.answer(self.propose_webhook(request).await)
+    }
+
+    async fn list_webhooks(
+        &self,
+        request: Request<v1::ListWebhooksRequest>,
+    ) -> Result<Response<v1::ListWebhooksResponse>, Status> {
+        self.cx.answer(self.read_webhooks(request).await)
+    }
 }
 
 impl PlansService {

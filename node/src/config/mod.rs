@@ -47,6 +47,8 @@ pub struct NodeConfig {
     pub queue: QueueBounds,
     /// The index of what has ended.
     pub history: HistoryPolicy,
+    /// Sending events to tenants' webhooks.
+    pub webhooks: WebhookPolicy,
 }
 
 /// One port: where the node listens, and which address it tells others.
@@ -143,6 +145,16 @@ pub struct HistoryPolicy {
     pub queue_max: u64,
 }
 
+/// Sending events to tenants' webhooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookPolicy {
+    /// Whether this node sends any while it leads.
+    pub enabled: bool,
+    /// How long one delivery may take, ms.
+    pub deadline_ms: u64,
+}
+
 impl Default for NodeConfig {
     fn default() -> Self {
         NodeConfig {
@@ -159,6 +171,7 @@ impl Default for NodeConfig {
             snapshot: SnapshotPolicy::default(),
             queue: QueueBounds::default(),
             history: HistoryPolicy::default(),
+            webhooks: WebhookPolicy::default(),
         }
     }
 }
@@ -204,6 +217,12 @@ impl Default for QueueBounds {
 impl Default for HistoryPolicy {
     fn default() -> Self {
         HistoryPolicy { enabled: true, retention_ms: 30 * 24 * 3_600_000, queue_max: 65_536 }
+    }
+}
+
+impl Default for WebhookPolicy {
+    fn default() -> Self {
+        WebhookPolicy { enabled: true, deadline_ms: 10_000 }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Address, Listen, NodeConfig, Problem, filter};
 use crate::limits::{
     CLUSTER_ID_BYTES_MAX, CONNECTIONS_CEILING, ELECTION_MS_CEILING, ELECTION_PER_HEARTBEAT_MIN,
     ENTRIES_UNDER_WAY_CEILING, HEARTBEAT_MS_FLOOR, MEMBERS_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_FLOOR,
-    QUEUE_COMMANDS_CEILING, SEGMENT_BYTES_CEILING, SEGMENT_BYTES_FLOOR,
+    QUEUE_COMMANDS_CEILING, SEGMENT_BYTES_CEILING, SEGMENT_BYTES_FLOOR, WEBHOOK_DEADLINE_MS_CEILING,
 };
 
 /// Keys that were set to something of a wrong form: the values in their place are stand-ins, which nobody set
@@ -216,6 +216,8 @@ impl Check {
         );
         self.within("queue.deadline_ms", queue.deadline_ms, 1, 600_000);
         self.within("history.retention_ms", config.history.retention_ms, 60_000, 10 * 366 * 24 * 3_600_000);
+        let deadline = config.webhooks.deadline_ms;
+        self.within("webhooks.deadline_ms", deadline, 100, WEBHOOK_DEADLINE_MS_CEILING);
         self.within("history.queue_max", config.history.queue_max, 1, QUEUE_COMMANDS_CEILING);
     }
 }

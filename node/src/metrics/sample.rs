@@ -63,6 +63,14 @@ pub struct Sample {
     pub history_left_out: u64,
     /// Times that the history index was dropped and begun anew.
     pub history_dropped: u64,
+    /// Events that webhooks took.
+    pub webhooks_delivered: u64,
+    /// Attempts to deliver that failed.
+    pub webhooks_failed: u64,
+    /// Events that were forgotten before they could be sent to a webhook, at most.
+    pub webhooks_missed: u64,
+    /// How long the oldest event has waited for a webhook, ms.
+    pub webhook_wait_ms_max: u64,
     /// What Raft, propose and apply have counted.
     pub counters: CounterSnapshot,
 }
@@ -121,6 +129,9 @@ impl Page<'_> {
             "Age of the oldest unknown usage",
             Some(s.unknown_age_ms_max as i64),
         )?;
+        let wait =
+            "Age of the oldest event that waits for a webhook; 0 where none does or the node does not lead";
+        self.seconds("webhook_wait", wait, i64::try_from(s.webhook_wait_ms_max).ok())?;
         self.seconds("clock_off", "The node's clock minus the members' median", s.clock_off_ms)?;
         self.gauge("log_segments", "Files of the log", s.log_segments)?;
         self.gauge("log_bytes", "Bytes of the log's files", s.log_bytes)?;
@@ -137,6 +148,11 @@ impl Page<'_> {
         self.counter("log_syncs", "Syncs of the log to disk", s.log_syncs)?;
         self.counter("history_left_out", "Records that the history index left out", s.history_left_out)?;
         self.counter("history_dropped", "Times that the history index was begun anew", s.history_dropped)?;
+        self.counter(
+            "webhook_missed_events",
+            "Events forgotten before a webhook was sent them, at most",
+            s.webhooks_missed,
+        )?;
         self.counter("applied_commands", "Commands applied, replayed ones included", c.commands_applied)?;
         self.counter("applied_entries", "Log entries applied", c.entries_applied)?;
         self.counter("applied_bytes", "Payload bytes applied", c.bytes_applied)?;
@@ -144,6 +160,12 @@ impl Page<'_> {
         self.counter("snapshots_installed", "Snapshots installed", c.snapshots_installed)?;
         let unlogged = "Reserves refused from applied state, without a log entry";
         self.counter("refused_unlogged", unlogged, c.refused_unlogged)?;
+        let deliveries = "Deliveries to webhooks, by result";
+        let mut family =
+            self.encoder.encode_descriptor("webhook_deliveries", deliveries, None, MetricType::Counter)?;
+        for (result, count) in [("delivered", s.webhooks_delivered), ("failed", s.webhooks_failed)] {
+            ConstCounter::new(count).encode(family.encode_family(&[("result", result)])?)?;
+        }
         let results = [
             ("ok", c.proposals_ok),
             ("refused", c.proposals_refused),

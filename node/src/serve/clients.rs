@@ -13,13 +13,16 @@ use super::Fatal;
 use super::face::NodeFace;
 use super::incoming::incoming;
 use crate::api::{Connections, Context, HealthTeller, routes};
+use crate::config::WebhookPolicy;
 use crate::http;
 use crate::limits::{
     CLIENT_KEEPALIVE_INTERVAL, CLIENT_KEEPALIVE_TIMEOUT, CLIENT_STREAMS_MAX, CONNECTION_WINDOW_BYTES,
     STREAM_WINDOW_BYTES,
 };
 
-/// The ports that serve clients, and their stop.
+use crate::webhooks::Sender;
+
+/// The ports that serve clients, the sender of webhooks, and their stop.
 pub(super) struct Clients {
     cx: Arc<Context>,
     stop: watch::Sender<bool>,
@@ -28,6 +31,7 @@ pub(super) struct Clients {
     grpc: JoinHandle<Result<(), tonic::transport::Error>>,
     http: JoinHandle<()>,
     watch: JoinHandle<()>,
+    webhooks: Option<JoinHandle<()>>,
 }
 
 impl Clients {
@@ -38,6 +42,7 @@ impl Clients {
         stop: watch::Sender<bool>,
         client: TcpListener,
         http: TcpListener,
+        webhooks: &WebhookPolicy,
     ) -> Result<Self, Fatal> {
         let _on = on.enter();
         let listener = |listener, key| {
@@ -57,11 +62,16 @@ impl Clients {
                 let _ = stopped.wait_for(|stop| *stop).await;
             },
         );
+        let webhooks = webhooks.enabled.then(|| {
+            let sender = Sender::new(Arc::clone(&cx), Duration::from_millis(webhooks.deadline_ms));
+            tokio::spawn(sender.run(stop.subscribe()))
+        });
         let (stop_http, http_stopped) = watch::channel(false);
         Ok(Clients {
             grpc: tokio::spawn(grpc),
             http: tokio::spawn(http::run(http, face, http_stopped)),
             watch: tokio::spawn(tell_health(Arc::clone(&cx), teller, still_wanted)),
+            webhooks,
             cx,
             stop,
             stop_http,
@@ -94,6 +104,11 @@ impl Clients {
             tracing::warn!("the HTTP port did not close in order: {error}");
         }
         self.watch.abort();
+        if let Some(webhooks) = self.webhooks
+            && let Err(error) = webhooks.await
+        {
+            tracing::warn!("the sender of webhooks did not stop in order: {error}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the HTTP port shows of this node.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use holdfast_ledger::answer::State;
 use openraft_rt::watch::WatchReceiver;
@@ -39,6 +40,11 @@ impl Face for NodeFace {
         let counts = self.cx.node.replica().read(|book| book.counts());
         let unknown_age_ms_max =
             counts.oldest_unknown_ms.map_or(0, |since| status.wall_clock_ms.saturating_sub(since));
+        let deliveries = &self.cx.deliveries;
+        let webhook_wait_ms_max = match deliveries.waiting_since_ms.load(Ordering::Relaxed) {
+            0 => 0,
+            since_ms => status.wall_clock_ms.saturating_sub(since_ms),
+        };
         let sample = Sample {
             has_leader: status.leader.is_some(),
             is_leader: status.leader == Some(self.cx.node_id),
@@ -67,6 +73,10 @@ impl Face for NodeFace {
             log_syncs: status.log.syncs,
             history_left_out: self.cx.history.as_ref().map_or(0, HistoryReader::left_out),
             history_dropped: self.cx.history.as_ref().map_or(0, HistoryReader::dropped),
+            webhooks_delivered: deliveries.delivered.load(Ordering::Relaxed),
+            webhooks_failed: deliveries.failed.load(Ordering::Relaxed),
+            webhooks_missed: deliveries.missed.load(Ordering::Relaxed),
+            webhook_wait_ms_max,
             counters: status.counters,
         };
         self.cx.metrics.encode(sample)

@@ -161,9 +161,10 @@ impl Running {
             history: history.reader.clone(),
             events,
             event_streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
+            deliveries: Arc::default(),
             stop: stopped,
         });
-        let clients = match Clients::start(on, cx, stop, client, http) {
+        let clients = match Clients::start(on, cx, stop, client, http, &config.webhooks) {
             Ok(clients) => clients,
             Err(error) => {
                 stop_raft(raft);

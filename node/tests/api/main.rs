@@ -15,3 +15,4 @@ mod reservations;
 mod services;
 mod stopping;
 mod stream;
+mod webhooks;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_ledger::command::{
-    Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown, RollBack,
-    SetTenant, Settle, Start, Unfreeze, UnreadablePlan,
+    AdvanceWebhook, Correct, Freeze, PublishPlan, Release, Renew, ReportUnknown, Reserve, ResolveUnknown,
+    RollBack, SetTenant, SetWebhook, Settle, Start, Unfreeze, UnreadablePlan,
 };
 use holdfast_ledger::plan::{Plan, PlanError};
+use holdfast_ledger::webhook::Webhook;
 use holdfast_ledger::{Command, ReservationId};
 
 use crate::amounts::{amounts_or_none, none_if_empty};
@@ -126,6 +127,17 @@ fn encode(command: &Command) -> Wire {
             })
         }
         Command::Adjust(adjust) => Wire::Adjust(adjust.as_ref().into()),
+        Command::SetWebhook(SetWebhook { tenant, webhook, actor }) => Wire::SetWebhook(v1::LogSetWebhook {
+            tenant: tenant.as_str().to_owned(),
+            webhook: webhook.as_ref().map(v1::Webhook::from),
+            actor: actor.as_str().to_owned(),
+        }),
+        Command::AdvanceWebhook(AdvanceWebhook { tenant, cursor }) => {
+            Wire::AdvanceWebhook(v1::LogAdvanceWebhook {
+                tenant: tenant.as_str().to_owned(),
+                cursor: *cursor,
+            })
+        }
         Command::Tick => Wire::Tick(v1::LogTick {}),
         Command::RaiseRules { rules_version } => {
             Wire::RaiseRules(v1::LogRaiseRules { rules_version: *rules_version })
@@ -198,6 +210,15 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             reason: wire.reason.clone(),
         }),
         Wire::Adjust(wire) => Command::Adjust(Box::new(wire.try_into()?)),
+        Wire::SetWebhook(wire) => Command::SetWebhook(SetWebhook {
+            tenant: name("tenant", &wire.tenant)?,
+            webhook: wire.webhook.as_ref().map(Webhook::try_from).transpose().in_field("webhook")?,
+            actor: name("actor", &wire.actor)?,
+        }),
+        Wire::AdvanceWebhook(wire) => Command::AdvanceWebhook(AdvanceWebhook {
+            tenant: name("tenant", &wire.tenant)?,
+            cursor: wire.cursor,
+        }),
         Wire::Tick(v1::LogTick {}) => Command::Tick,
         Wire::RaiseRules(wire) => Command::RaiseRules { rules_version: wire.rules_version },
     })

@@ -89,6 +89,11 @@ fn encode_kind(kind: &EventKind) -> Wire {
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
+        EventKind::WebhookSet { tenant, removed, actor } => Wire::WebhookSet(v1::EventWebhookSet {
+            tenant: text(tenant.as_str()),
+            removed: *removed,
+            actor: text(actor.as_str()),
+        }),
         EventKind::Adjusted(receipt) => Wire::Adjusted(adjust::encode_stored(receipt, 0)),
         EventKind::PlanPublished { generation, forced, actor } => {
             Wire::PlanPublished(v1::EventPlanPublished {
@@ -166,6 +171,11 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             route: name("frozen.route", &wire.route)?,
             actor: name("frozen.actor", &wire.actor)?,
             reason: wire.reason,
+        },
+        Wire::WebhookSet(wire) => EventKind::WebhookSet {
+            tenant: name("webhook_set.tenant", &wire.tenant)?,
+            removed: wire.removed,
+            actor: name("webhook_set.actor", &wire.actor)?,
         },
         Wire::Adjusted(wire) => {
             EventKind::Adjusted(adjust::decode_stored(wire).in_field("adjusted")?.receipt)

@@ -71,6 +71,7 @@ impl From<&Record> for v1::SnapshotRecord {
             Record::Adjustment(row) => {
                 Wire::Adjustment(adjust::encode_stored(&row.receipt, row.forget_at_ms))
             }
+            Record::Webhook(row) => Wire::Webhook(row.into()),
             Record::Statement(statement) => Wire::Statement(statement.as_ref().into()),
             Record::Event(event) => Wire::Event(event.as_ref().into()),
         };
@@ -107,6 +108,7 @@ impl TryFrom<v1::SnapshotRecord> for Record {
             Wire::Freeze(wire) => Record::Freeze(wire.try_into().in_field("freeze")?),
             Wire::Shadow(wire) => Record::Shadow(wire.try_into().in_field("shadow")?),
             Wire::Adjustment(wire) => Record::Adjustment(adjust::decode_stored(wire).in_field("adjustment")?),
+            Wire::Webhook(wire) => Record::Webhook(wire.try_into().in_field("webhook")?),
             Wire::Statement(wire) => Record::Statement(statement::decode(wire).in_field("statement")?),
             Wire::Event(wire) => Record::Event(Arc::new(wire.try_into().in_field("event")?)),
         })

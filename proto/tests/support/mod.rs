@@ -9,8 +9,8 @@ use holdfast_ledger::answer::{
     Answer, Correction, Estimate, Extras, Hold, LegReceipt, Reason, Receipt, Refusal, Rejection, State, Tier,
 };
 use holdfast_ledger::command::{
-    Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request, Reserve,
-    ResolveUnknown, RollBack, SetTenant, Settle, Start, Unfreeze,
+    AdvanceWebhook, Correct, EpochBounds, Freeze, PublishPlan, Release, Renew, ReportUnknown, Request,
+    Reserve, ResolveUnknown, RollBack, SetTenant, SetWebhook, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::ids::IdError;
@@ -22,6 +22,7 @@ use holdfast_ledger::record::{
     LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision, Undecided};
+use holdfast_ledger::webhook::{Webhook, WebhookRow, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -285,9 +286,21 @@ impl Random {
         (operated != Operated::default()).then(|| Box::new(operated))
     }
 
+    pub fn set_webhook(&mut self) -> SetWebhook {
+        SetWebhook { tenant: self.name(), webhook: self.maybe(Random::webhook), actor: self.name() }
+    }
+
+    fn webhook(&mut self) -> Webhook {
+        let key: Vec<u8> = (0..self.0.random_range(24..=64)).map(|_| self.0.random()).collect();
+        let url = format!("https://{}.example/{}", self.0.random::<u32>(), self.0.random::<u32>());
+        Webhook { url: WebhookUrl::new(&url).unwrap(), secret: WebhookSecret::new(&key).unwrap() }
+    }
+
     /// Any command at all.
     pub fn command(&mut self) -> Command {
-        match self.0.random_range(0..15) {
+        match self.0.random_range(0..17) {
+            15 => Command::SetWebhook(self.set_webhook()),
+            16 => Command::AdvanceWebhook(AdvanceWebhook { tenant: self.name(), cursor: self.number() }),
             0 => Command::PublishPlan(self.publish()),
             1 => Command::SetTenant(self.set_tenant()),
             2 => Command::Unfreeze(self.unfreeze()),
@@ -605,7 +618,8 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..12) {
+        match self.0.random_range(0..13) {
+            11 => EventKind::WebhookSet { tenant: self.name(), removed: self.flip(), actor: self.name() },
             10 => EventKind::Adjusted(self.adjustment_receipt()),
             0 => EventKind::Crossed {
                 lineage,
@@ -691,7 +705,14 @@ impl Random {
     /// Any row of a snapshot.
     pub fn record(&mut self) -> Record {
         let slot = self.0.random();
-        match self.0.random_range(0..13) {
+        match self.0.random_range(0..14) {
+            12 => Record::Webhook(WebhookRow {
+                tenant: self.name(),
+                webhook: self.webhook(),
+                cursor: self.number(),
+                set_at_ms: self.number(),
+                actor: self.name(),
+            }),
             0 => Record::Header(Header {
                 index: self.number(),
                 term: self.number(),

@@ -155,7 +155,12 @@ impl Tally {
             Command::Freeze(freeze) => self.on_freeze(freeze, answer),
             Command::Adjust(adjust) => self.on_adjust(adjust, answer),
             Command::RollBack(roll_back) => self.on_roll_back(roll_back, answer),
-            Command::Tick | Command::RaiseRules { .. } | Command::UnreadablePlan(_) => {}
+            // The worlds send no webhooks, which change no balance.
+            Command::SetWebhook(_)
+            | Command::AdvanceWebhook(_)
+            | Command::Tick
+            | Command::RaiseRules { .. }
+            | Command::UnreadablePlan(_) => {}
         }
     }
 

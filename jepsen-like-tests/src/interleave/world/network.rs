@@ -294,6 +294,10 @@ pub fn words(command: &Command) -> String {
         Command::Correct(correct) => format!("correct {}: {:?}", correct.id, correct.actual),
         Command::ResolveUnknown(resolve) => format!("resolve {}: {:?}", resolve.id, resolve.actual),
         Command::Freeze(freeze) => format!("freeze {}/{:?} on {}", freeze.tenant, freeze.user, freeze.route),
+        Command::SetWebhook(set) => format!("set the webhook of {}: {:?}", set.tenant, set.webhook),
+        Command::AdvanceWebhook(advance) => {
+            format!("the webhook of {} got {}", advance.tenant, advance.cursor)
+        }
         Command::Tick => "tick".to_owned(),
         Command::RaiseRules { rules_version } => format!("raise rules to {rules_version}"),
     }
