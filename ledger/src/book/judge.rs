@@ -259,6 +259,8 @@ pub(crate) fn tier_of(ladder: &Ladder, (used, allowance): (u128, u128)) -> Tier 
 pub(crate) fn tier_with(lineage: &Lineage, extra: u64) -> Tier {
     match (&lineage.ladder, ratio(lineage, extra)) {
         (Some(ladder), Some(ratio)) => tier_of(ladder, ratio),
+        // What gives nothing is used up.
+        (Some(_), None) if lineage.allowance() == Some(0) => Tier::DegradedHeavy,
         _ => Tier::Normal,
     }
 }
