@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::adjust::AdjustmentReceipt;
 use crate::answer::{Receipt, Tier};
-use crate::ids::{ActorName, LimitId, ReservationId, RouteName, TenantId, UserId};
+use crate::ids::{ActorName, AdjustmentId, LimitId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
 use crate::record::{Columns, Lane, LineageKey};
 use crate::unit::Unit;
@@ -54,6 +54,13 @@ pub enum EventKind {
         lineage: Arc<LineageKey>,
         /// The amount.
         amount: u128,
+    },
+    /// A boost ended by its time. One that an operator ended is [`EventKind::Adjusted`].
+    BoostEnded {
+        /// The lineage.
+        lineage: Arc<LineageKey>,
+        /// The adjustment that had begun it.
+        boost: AdjustmentId,
     },
     /// A settlement went past the maximum debt or the execution hard cap. It was booked in full.
     Breached {

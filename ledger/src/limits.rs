@@ -23,6 +23,9 @@ pub const TIMERS_PER_ENTRY_MAX: usize = 4 * COMMANDS_PER_ENTRY_MAX;
 /// Most lineages that one entry's work looks at for dropping: 8 a command.
 pub const DROPS_PER_ENTRY_MAX: usize = 8 * COMMANDS_PER_ENTRY_MAX;
 
+/// Most lineages that one entry's work looks at because time repays their debt or ends a boost: 1 a command.
+pub const WAKES_PER_ENTRY_MAX: usize = COMMANDS_PER_ENTRY_MAX;
+
 /// When a lineage that could not be dropped is looked at again, if nothing says when it could be.
 pub const DROP_AGAIN_MS: u64 = 24 * 3_600_000;
 

@@ -261,8 +261,8 @@ pub struct Lineage {
     pub past_used: i128,
     /// The running epoch's overdraft issued less repaid on its earlier accounts.
     pub past_debt: i128,
-    /// Thresholds of the ladder crossed in the running epoch: 1 = alert, 2 = degrade.
-    pub crossed: u8,
+    /// Thresholds that were crossed in the running epoch, whatever the ladder is by now: bit p = p percent.
+    pub crossed: u128,
     /// Overdraft issued less repaid on accounts of any epoch that were archived.
     pub archived_debt: i128,
     /// Usage of the running epoch on accounts that were archived. Negative where one of them holds the

@@ -25,6 +25,7 @@ pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
         EventKind::Crossed { lineage, .. }
         | EventKind::Indebted { lineage, .. }
         | EventKind::Repaid { lineage }
+        | EventKind::BoostEnded { lineage, .. }
         | EventKind::Forgiven { lineage, .. } => lineage.tenant.as_ref(),
         EventKind::Adjusted(receipt) => receipt.command.lineage.tenant.as_ref(),
         EventKind::Breached { tenant, .. }
@@ -64,6 +65,12 @@ fn described(kind: &EventKind) -> v1::Event {
             kind: "FORGIVEN".into(),
             amount: Some(amount.to_string()),
             text: format!("a debt of {amount} ended with its accounting epoch"),
+            ..about(lineage)
+        },
+        EventKind::BoostEnded { lineage, boost } => v1::Event {
+            kind: "BOOST_ENDED".into(),
+            adjustment: Some(boost.to_string()),
+            text: "the boost ended by its time".into(),
             ..about(lineage)
         },
         EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {

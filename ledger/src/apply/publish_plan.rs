@@ -54,6 +54,7 @@ impl Book {
         if let Some(RolledBack { restored, first }) = roll_back {
             self.push_event(EventKind::RolledBack { generation, restored, first, actor });
         }
+        self.schedule_wakes_anew();
         self.raise_floor();
         self.trim_generations();
         Answer::Published { generation, changed: true }

@@ -43,6 +43,7 @@ impl Book {
         self.generations.push_tenant(version);
         let (tenant, actor) = (set.tenant.clone(), set.actor.clone());
         self.push_event(EventKind::TenantSet { generation, tenant, actor });
+        self.schedule_wakes_anew();
         self.trim_generations();
         Ok(Answer::Published { generation, changed: true })
     }

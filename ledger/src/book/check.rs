@@ -19,6 +19,7 @@ struct TouchedLineage {
     slot: u32,
     number: u32,
     indebted: bool,
+    wakes: bool,
 }
 
 impl Book {
@@ -29,8 +30,8 @@ impl Book {
             return;
         }
         let row = self.lineages.get(slot);
-        let (number, indebted) = (row.current.number, row.debt > 0);
-        touched.lineages.push(TouchedLineage { slot, number, indebted });
+        let (number, indebted, wakes) = (row.current.number, row.debt > 0, row.may_wake());
+        touched.lineages.push(TouchedLineage { slot, number, indebted, wakes });
         // A slice, so that the columns are copied once.
         touched.before.extend_from_slice(std::slice::from_ref(&row.current.columns));
     }
@@ -38,7 +39,7 @@ impl Book {
     /// Notes a lineage that a command opened.
     pub(crate) fn note_opened(&mut self, slot: u32) {
         let number = self.lineages.get(slot).current.number;
-        self.derived.touched.lineages.push(TouchedLineage { slot, number, indebted: false });
+        self.derived.touched.lineages.push(TouchedLineage { slot, number, indebted: false, wakes: false });
         self.derived.touched.before.push(Columns::default());
     }
 
@@ -56,6 +57,7 @@ impl Book {
             self.announce_crossings(known.slot);
             let Some(row) = self.lineages.find(known.slot) else {
                 self.derived.tally.indebted -= u64::from(known.indebted);
+                self.schedule_wake(known.slot);
                 continue;
             };
             let after = &row.current.columns;
@@ -69,8 +71,12 @@ impl Book {
             self.derived.tally.indebted -= u64::from(known.indebted);
             let held = &mut self.derived.tally.held_on_accounts[row.unit as usize];
             *held = *held + after.reserved - before.reserved;
+            let may_wake = known.wakes || row.may_wake();
             if (row.debt > 0) != (row.debt_generation > 0) {
                 self.date_debt(known.slot);
+            }
+            if may_wake {
+                self.schedule_wake(known.slot);
             }
         }
         touched.lineages.clear();

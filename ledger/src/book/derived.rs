@@ -15,6 +15,7 @@ use crate::book::paths::Paths;
 use crate::book::reservation::Kept;
 use crate::book::table::Table;
 use crate::book::timers::Timers;
+use crate::book::wakes::Wakes;
 use crate::event::Effect;
 use crate::ids::{AdjustmentId, ModelName, RegionName, ReservationId, RouteName, TenantId, UserId};
 use crate::record::{ClosedAccount, Lineage, LineageKey, Tombstone};
@@ -113,6 +114,7 @@ pub(crate) struct Derived {
     pub(crate) adjustments_due: BTreeSet<(u64, AdjustmentId)>,
     /// (since when, id) of reservations with unknown usage.
     pub(crate) unknown: BTreeSet<(u64, ReservationId)>,
+    pub(crate) wakes: Wakes,
     pub(crate) paths: Paths,
     pub(crate) tally: Tally,
     pub(crate) touched: Touched,

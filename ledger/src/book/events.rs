@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::answer::Tier;
@@ -15,10 +16,6 @@ use crate::ids::{ActorName, RouteName, TenantId, UserId};
 use crate::limits::{EVENTS_KEPT_MAX, EVENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Level;
 use crate::record::Lane;
-
-/// Bits of [`crate::record::Lineage::crossed`].
-const CROSSED_ALERT: u8 = 1;
-const CROSSED_DEGRADE: u8 = 2;
 
 impl Book {
     pub(crate) fn push_event(&mut self, kind: EventKind) {
@@ -45,14 +42,18 @@ impl Book {
 
     /// Forgets events that have been kept for as long as the plan says.
     pub(crate) fn forget_events(&mut self, now_ms: u64) {
-        let kept_ms = self.plan().map_or(EVENTS_KEPT_MS, |plan| plan.plan.events_kept_ms);
         for _ in 0..TIMERS_PER_ENTRY_MAX {
-            let due = self.events.front().is_some_and(|event| event.at_ms.saturating_add(kept_ms) <= now_ms);
-            if !due {
+            if self.oldest_event_due_ms().is_none_or(|due_ms| due_ms > now_ms) {
                 return;
             }
             self.forget_oldest_event();
         }
+    }
+
+    /// When the oldest event has been kept for as long as the plan says, ms.
+    pub(crate) fn oldest_event_due_ms(&self) -> Option<u64> {
+        let kept_ms = self.plan().map_or(EVENTS_KEPT_MS, |plan| plan.plan.events_kept_ms);
+        self.events.front().map(|event| event.at_ms.saturating_add(kept_ms))
     }
 
     /// The number of the first event that is kept; of the next one, if none is.
@@ -75,30 +76,29 @@ impl Book {
     pub(crate) fn announce_crossings(&mut self, slot: u32) {
         let Some(row) = self.lineages.find(slot) else { return };
         let Some(ladder) = row.ladder else { return };
-        if row.crossed == CROSSED_ALERT | CROSSED_DEGRADE {
+        let steps =
+            [(ladder.alert_percent, Tier::DegradedLight), (ladder.degrade_percent, Tier::DegradedHeavy)];
+        let all = steps.iter().fold(0, |all, (percent, _)| all | bit(*percent));
+        if row.crossed & all == all {
             return;
         }
         let Some(ratio) = ratio(row, 0) else { return };
-        let crossed = match tier_of(&ladder, ratio) {
-            Tier::Normal => 0,
-            Tier::DegradedLight => CROSSED_ALERT,
-            Tier::DegradedHeavy => CROSSED_ALERT | CROSSED_DEGRADE,
-        };
-        let fresh = crossed & !row.crossed;
-        if fresh == 0 {
-            return;
-        }
+        let reached = tier_of(&ladder, ratio);
+        let fresh =
+            steps.into_iter().filter(|(percent, tier)| *tier <= reached && row.crossed & bit(*percent) == 0);
+        let fresh: SmallVec<[(u8, Tier); 2]> = fresh.collect();
         let (lineage, epoch_start_ms) = (Arc::clone(&row.key), row.current.epoch_start_ms);
-        self.lineages.get_mut(slot).crossed |= crossed;
-        let steps = [
-            (CROSSED_ALERT, ladder.alert_percent, Tier::DegradedLight),
-            (CROSSED_DEGRADE, ladder.degrade_percent, Tier::DegradedHeavy),
-        ];
-        for (_, percent, tier) in steps.into_iter().filter(|(bit, ..)| fresh & bit != 0) {
+        for (percent, tier) in fresh {
+            self.lineages.get_mut(slot).crossed |= bit(percent);
             let lineage = Arc::clone(&lineage);
             self.push_event(EventKind::Crossed { lineage, epoch_start_ms, percent, tier });
         }
     }
+}
+
+/// A threshold in [`crate::record::Lineage::crossed`].
+fn bit(percent: u8) -> u128 {
+    1 << percent.min(127)
 }
 
 pub(crate) fn hash_event(event: &Event) -> u128 {
@@ -133,6 +133,11 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_u8(4);
             write_key(lineage, out);
             out.put_u128(*amount);
+        }
+        EventKind::BoostEnded { lineage, boost } => {
+            out.put_u8(12);
+            write_key(lineage, out);
+            out.put_u128(boost.0);
         }
         EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
             out.put_u8(5);

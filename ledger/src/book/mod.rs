@@ -48,6 +48,7 @@ mod timer_work;
 mod timers;
 mod touch;
 mod unknowns;
+mod wakes;
 mod webhooks;
 
 #[cfg(test)]

@@ -263,6 +263,7 @@ impl Restoring {
         }
         let announced = header.digest;
         book.header = Header { digest: 0, records: 0, ..header };
+        book.find_wakes();
         book.end_entry();
         match book.digest() {
             found if found == announced => Ok(book),

@@ -43,12 +43,16 @@ impl Book {
     /// Forgets statements that have been kept for their time.
     pub(crate) fn forget_statements(&mut self, now_ms: u64) {
         for _ in 0..TIMERS_PER_ENTRY_MAX {
-            let oldest = self.statements.front();
-            if oldest.is_none_or(|oldest| oldest.at_ms.saturating_add(STATEMENTS_KEPT_MS) > now_ms) {
+            if self.oldest_statement_due_ms().is_none_or(|due_ms| due_ms > now_ms) {
                 return;
             }
             self.forget_oldest_statement();
         }
+    }
+
+    /// When the oldest statement has been kept for its time, ms.
+    pub(crate) fn oldest_statement_due_ms(&self) -> Option<u64> {
+        self.statements.front().map(|oldest| oldest.at_ms.saturating_add(STATEMENTS_KEPT_MS))
     }
 
     /// Ended accounting epochs of the tenant-level limits of a tenant, and of the user-level ones of a user,

@@ -16,7 +16,8 @@ use crate::unit::Amounts;
 const STALE_LOOK_MAX: usize = 10_000;
 
 impl Book {
-    /// Serves due timers, in the order of (due time, reservation id), then tombstones, adjustments, lineages.
+    /// Serves due timers, in the order of (due time, reservation id), then lineages that time alone has something to tell
+    /// of, then forgets tombstones, adjustments, events, statements and lineages.
     pub(crate) fn do_timer_work(&mut self) {
         self.derived.work = TimerWork::default();
         let now_ms = self.header.clock_ms;
@@ -41,6 +42,7 @@ impl Book {
             }
             self.assert_touched();
         }
+        self.wake_lineages(now_ms);
         self.forget_tombstones(now_ms);
         self.forget_adjustments(now_ms);
         self.forget_events(now_ms);
@@ -166,6 +168,9 @@ impl Book {
             }),
             derived.tombstone_timers.next_live_ms(STALE_LOOK_MAX, |_, _| true),
             derived.adjustments_due.first().map(|(due_ms, _)| *due_ms),
+            derived.wakes.next_ms(),
+            self.oldest_event_due_ms(),
+            self.oldest_statement_due_ms(),
             derived.lineage_timers.next_live_ms(STALE_LOOK_MAX, |slot, due_ms| {
                 self.lineages.find(slot).and_then(|row| row.drop_at_ms) == Some(due_ms)
             }),

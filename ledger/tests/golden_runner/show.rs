@@ -259,6 +259,7 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Indebted { lineage, .. } => format!("indebted {lineage}"),
         EventKind::Repaid { lineage } => format!("repaid {lineage}"),
         EventKind::Forgiven { lineage, amount } => format!("forgiven {amount}, {lineage}"),
+        EventKind::BoostEnded { lineage, .. } => format!("boost ended {lineage}"),
         EventKind::Breached { tenant, user, route, lane, unit, limit, frozen, .. } => {
             let past =
                 limit.as_ref().map_or("the execution cap".to_owned(), |limit| format!("the debt of {limit}"));

@@ -355,6 +355,7 @@ fn enforced_events(book: &Book, left_out: &BTreeSet<ReservationId>) -> Vec<(u64,
         EventKind::Crossed { lineage, .. }
         | EventKind::Indebted { lineage, .. }
         | EventKind::Repaid { lineage }
+        | EventKind::BoostEnded { lineage, .. }
         | EventKind::Forgiven { lineage, .. } => lineage.lane == Lane::Enforced,
         EventKind::Breached { lane, .. } => *lane == Lane::Enforced,
         EventKind::UnknownResolved { reservation, .. } => !left_out.contains(reservation),

@@ -1,5 +1,6 @@
 //! Events.
 
+use holdfast_ledger::AdjustmentId;
 use holdfast_ledger::event::{Event, EventKind};
 use holdfast_ledger::record::Lane;
 
@@ -8,7 +9,7 @@ use super::rule::small;
 use super::text;
 use super::wide::{number, wide};
 use crate::adjust;
-use crate::field::{FieldError, InField, name, optional_name, required};
+use crate::field::{FieldError, InField, fixed, name, optional_name, required};
 use crate::log::{decode_id, encode_id};
 use crate::v1;
 use crate::v1::stored_event::Kind as Wire;
@@ -88,6 +89,10 @@ fn encode_kind(kind: &EventKind) -> Wire {
             route: text(route.as_str()),
             actor: text(actor.as_str()),
             reason: reason.clone(),
+        }),
+        EventKind::BoostEnded { lineage, boost } => Wire::BoostEnded(v1::EventBoostEnded {
+            lineage: Some(lineage.as_ref().into()),
+            boost: adjust::encode_adjustment_id(*boost),
         }),
         EventKind::WebhookSet { tenant, removed, actor } => Wire::WebhookSet(v1::EventWebhookSet {
             tenant: text(tenant.as_str()),
@@ -171,6 +176,10 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             route: name("frozen.route", &wire.route)?,
             actor: name("frozen.actor", &wire.actor)?,
             reason: wire.reason,
+        },
+        Wire::BoostEnded(wire) => EventKind::BoostEnded {
+            lineage: decode_key("lineage", wire.lineage).in_field("boost_ended")?,
+            boost: AdjustmentId(u128::from_be_bytes(fixed("boost_ended.boost", &wire.boost)?)),
         },
         Wire::WebhookSet(wire) => EventKind::WebhookSet {
             tenant: name("webhook_set.tenant", &wire.tenant)?,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use holdfast_ledger::adjust::{Boost, Operated};
 use holdfast_ledger::record::{Lane, Lineage, LineageKey};
 
-use super::rule::small;
 use super::text;
 use super::wide::{number, signed_number, signed_wide, wide};
 use crate::adjust::{decode_adjustment_id, encode_adjustment_id};
@@ -57,7 +56,7 @@ pub(super) fn encode(slot: u32, lineage: &Lineage) -> v1::StoredLineage {
         earlier_repaid: wide(*earlier_repaid),
         past_used: signed_wide(*past_used),
         past_debt: signed_wide(*past_debt),
-        crossed: (*crossed).into(),
+        crossed: (0..=100).filter(|percent| *crossed & (1 << percent) != 0).collect(),
         archived_debt: signed_wide(*archived_debt),
         archived_used: signed_wide(*archived_used),
         legs: *legs,
@@ -107,7 +106,7 @@ pub(super) fn decode(wire: v1::StoredLineage) -> Result<Lineage, FieldError> {
         earlier_repaid: number(wire.earlier_repaid),
         past_used: signed_number(wire.past_used),
         past_debt: signed_number(wire.past_debt),
-        crossed: small("crossed", wire.crossed)?,
+        crossed: decode_crossed(&wire.crossed)?,
         archived_debt: signed_number(wire.archived_debt),
         archived_used: signed_number(wire.archived_used),
         legs: wire.legs,
@@ -154,4 +153,11 @@ pub(super) fn decode_key(
     wire: Option<v1::StoredLineageKey>,
 ) -> Result<Arc<LineageKey>, FieldError> {
     LineageKey::try_from(required(field, wire)?).map(Arc::new).in_field(field)
+}
+
+fn decode_crossed(percents: &[u32]) -> Result<u128, FieldError> {
+    percents.iter().try_fold(0, |crossed, percent| match percent {
+        0..=100 => Ok(crossed | 1 << percent),
+        _ => Err(FieldError::new("crossed", format!("has {percent} percent"))),
+    })
 }

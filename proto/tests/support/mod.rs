@@ -566,7 +566,7 @@ impl Random {
             earlier_repaid: self.wide(),
             past_used: self.signed(),
             past_debt: self.signed(),
-            crossed: self.0.random(),
+            crossed: self.0.random::<u128>() & ((1 << 101) - 1),
             archived_debt: self.signed(),
             archived_used: self.signed(),
             legs: self.0.random(),
@@ -618,7 +618,8 @@ impl Random {
 
     pub fn event_kind(&mut self) -> EventKind {
         let lineage = Arc::new(self.lineage_key());
-        match self.0.random_range(0..13) {
+        match self.0.random_range(0..14) {
+            12 => EventKind::BoostEnded { lineage, boost: self.adjustment_id() },
             11 => EventKind::WebhookSet { tenant: self.name(), removed: self.flip(), actor: self.name() },
             10 => EventKind::Adjusted(self.adjustment_receipt()),
             0 => EventKind::Crossed {

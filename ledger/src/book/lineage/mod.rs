@@ -300,7 +300,7 @@ impl Row for Lineage {
             self.replayed_ms,
             self.refill_remainder,
             pair(self.epoch_first, self.legs),
-            pair(self.kind as u32, u32::from(self.crossed)),
+            u64::from(self.kind as u32),
         ]);
         out.put_rare([
             self.debt,
@@ -312,6 +312,7 @@ impl Row for Lineage {
             self.archived_debt as u128,
             self.archived_used as u128,
             u128::from(self.debt_generation),
+            self.crossed,
         ]);
         operated::write(self.operated.as_deref(), out);
     }

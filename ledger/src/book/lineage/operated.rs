@@ -3,8 +3,12 @@
 //! A boost is an operator grant that comes with every epoch and is taken back at its end. It never changes
 //! the generation: reservations made under it look like any other.
 
+use std::sync::Arc;
+
 use crate::adjust::Operated;
 use crate::book::bytes::RowBytes;
+use crate::book::lineage::Sink;
+use crate::event::EventKind;
 use crate::plan::Rule;
 use crate::record::Lineage;
 
@@ -61,16 +65,18 @@ impl Lineage {
 
     /// Takes back the boosts that end by an instant. What was used of them stays used: nothing is available
     /// then, and no debt is made of it.
-    pub(crate) fn end_boosts(&mut self, at_ms: u64) {
-        self.forget_boosts(at_ms);
+    pub(crate) fn end_boosts(&mut self, at_ms: u64, sink: &mut Sink) {
+        self.forget_boosts(at_ms, sink);
         self.shed();
     }
 
     /// Drops the boosts that end by an instant, where the account that they were granted on ends with them.
-    pub(crate) fn forget_boosts(&mut self, at_ms: u64) {
-        if self.operated.is_some() {
-            self.operate(|operated| operated.boosts.retain(|boost| boost.until_ms > at_ms));
-        }
+    pub(crate) fn forget_boosts(&mut self, at_ms: u64, sink: &mut Sink) {
+        let Some(operated) = &self.operated else { return };
+        let ended = operated.boosts.iter().filter(|boost| boost.until_ms <= at_ms).map(|boost| boost.id);
+        let told = |boost| EventKind::BoostEnded { lineage: Arc::clone(&self.key), boost };
+        sink.events.extend(ended.map(told));
+        self.operate(|operated| operated.boosts.retain(|boost| boost.until_ms > at_ms));
     }
 
     /// Forfeits what is available beyond what the rule gives now.

@@ -21,7 +21,7 @@ impl Lineage {
     ) -> Result<(), Uncovered> {
         while let Some(end_ms) = self.next_boost_end_ms().filter(|end_ms| *end_ms <= until_ms) {
             self.pass(end_ms, calendars, sink)?;
-            self.end_boosts(end_ms);
+            self.end_boosts(end_ms, sink);
         }
         self.pass(until_ms, calendars, sink)
     }
@@ -99,7 +99,7 @@ impl Lineage {
         self.close_current(start_ms, sink);
         self.begin_epoch(carried, Some(start_ms), end_ms);
         // The epoch is not given what ends as it begins.
-        self.forget_boosts(start_ms);
+        self.forget_boosts(start_ms, sink);
         if limited {
             self.credit(self.limit().unwrap_or(0), Source::Grant, sink);
         }
