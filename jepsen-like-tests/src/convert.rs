@@ -5,6 +5,7 @@ use holdfast_ledger::command::{
     Unfreeze,
 };
 use holdfast_ledger::ids::{ActorName, IdError, IdempotencyKey, OperationId, RouteName, TenantId, UserId};
+use holdfast_ledger::record::FreezeScope;
 
 use crate::history::{Call, FrozenSubject, amounts_from_words};
 
@@ -55,8 +56,8 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
             reason: REASON.to_owned(),
         }),
         Call::Freeze { subject } => {
-            let Unfreeze { tenant, user, route, actor, reason } = lifting(subject)?;
-            Command::Freeze(Freeze { tenant, user, route, actor, reason })
+            let Unfreeze { scope, actor, reason } = lifting(subject)?;
+            Command::Freeze(Freeze { scope, actor, reason })
         }
         Call::Unfreeze { subject } => Command::Unfreeze(lifting(subject)?),
         Call::Release => Command::Release(Release { id: id.parse()? }),
@@ -65,10 +66,9 @@ pub fn command_of(id: &str, call: &Call, attempt: u32) -> Result<Option<Command>
 }
 
 fn lifting(FrozenSubject { tenant, user, route }: &FrozenSubject) -> Result<Unfreeze, IdError> {
+    let user = user.as_deref().map(UserId::new).transpose()?;
     Ok(Unfreeze {
-        tenant: TenantId::new(tenant)?,
-        user: user.as_deref().map(UserId::new).transpose()?,
-        route: RouteName::new(route)?,
+        scope: FreezeScope::of_route(TenantId::new(tenant)?, user, RouteName::new(route)?),
         actor: ActorName::new(OPERATOR)?,
         reason: REASON.to_owned(),
     })

@@ -9,6 +9,7 @@ use crate::ids::{
     ActorName, IdempotencyKey, ModelName, OperationId, RegionName, ReservationId, RouteName, TenantId, UserId,
 };
 use crate::plan::{Calendar, Plan, TenantRecord};
+use crate::record::FreezeScope;
 use crate::unit::{Amounts, Unit};
 use crate::webhook::Webhook;
 
@@ -343,12 +344,8 @@ pub struct SetTenant {
 /// See [`Command::Freeze`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freeze {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// The user; `None`: the whole tenant.
-    pub user: Option<UserId>,
-    /// A route of the plan in force.
-    pub route: RouteName,
+    /// What is frozen, on a route of the plan in force.
+    pub scope: FreezeScope,
     /// Who froze it.
     pub actor: ActorName,
     /// Why.
@@ -358,12 +355,8 @@ pub struct Freeze {
 /// See [`Command::Unfreeze`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfreeze {
-    /// The frozen tenant.
-    pub tenant: TenantId,
-    /// The frozen user, if the freeze is on one.
-    pub user: Option<UserId>,
-    /// The plan's route that is frozen.
-    pub route: RouteName,
+    /// What is frozen, exactly.
+    pub scope: FreezeScope,
     /// Who lifted it.
     pub actor: ActorName,
     /// Why.

@@ -6,7 +6,7 @@ use crate::adjust::AdjustmentReceipt;
 use crate::answer::{Receipt, Tier};
 use crate::ids::{ActorName, AdjustmentId, LimitId, ReservationId, RouteName, TenantId, UserId};
 use crate::plan::Level;
-use crate::record::{Columns, Lane, LineageKey};
+use crate::record::{Columns, FreezeScope, Lane, LineageKey};
 use crate::unit::Unit;
 
 /// Something that happened, with its place in the one order of all events.
@@ -66,10 +66,8 @@ pub enum EventKind {
     Breached {
         /// The reservation.
         reservation: ReservationId,
-        /// Its tenant.
-        tenant: TenantId,
-        /// The plan's route.
-        route: RouteName,
+        /// What is frozen, if anything is: the narrowest of its scopes and its route.
+        scope: FreezeScope,
         /// Its lane. In the shadow lane nothing is ever frozen.
         lane: Lane,
         /// The unit.
@@ -78,17 +76,11 @@ pub enum EventKind {
         limit: Option<LimitId>,
         /// The level that was frozen; `Global`: nothing was, since the global level is never frozen by itself.
         frozen: Level,
-        /// The frozen user, if the freeze is on one.
-        user: Option<UserId>,
     },
     /// An operator lifted a freeze.
     Unfrozen {
-        /// The tenant.
-        tenant: TenantId,
-        /// The user, if the freeze was on one.
-        user: Option<UserId>,
-        /// The plan's route.
-        route: RouteName,
+        /// What it is on.
+        scope: FreezeScope,
         /// Who.
         actor: ActorName,
         /// Why.
@@ -111,12 +103,8 @@ pub enum EventKind {
     },
     /// An operator froze a route for a subject.
     Frozen {
-        /// The tenant.
-        tenant: TenantId,
-        /// The user, if the freeze is on one.
-        user: Option<UserId>,
-        /// The plan's route.
-        route: RouteName,
+        /// What it is on.
+        scope: FreezeScope,
         /// Who.
         actor: ActorName,
         /// Why.

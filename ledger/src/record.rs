@@ -126,6 +126,13 @@ pub struct LineageKey {
 }
 
 impl LineageKey {
+    /// How many of route, model and region it is keyed by, besides its level.
+    pub(crate) fn narrowings(&self) -> usize {
+        usize::from(self.route.is_some())
+            + usize::from(self.model.is_some())
+            + usize::from(self.region.is_some())
+    }
+
     /// The level that the key's values give.
     pub fn level(&self) -> Level {
         match (&self.tenant, &self.user) {
@@ -374,15 +381,51 @@ pub struct Tombstone {
     pub forget_at_ms: u64,
 }
 
-/// A freeze: nothing is admitted for (tenant, user, route) until an operator lifts it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Freeze {
+/// What a freeze is on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FreezeScope {
     /// The tenant.
     pub tenant: TenantId,
     /// The user; `None`: the whole tenant.
     pub user: Option<UserId>,
     /// The plan's route.
     pub route: RouteName,
+    /// The model; `None`: whatever the model.
+    pub model: Option<ModelName>,
+    /// The region; `None`: wherever it is served.
+    pub region: Option<RegionName>,
+}
+
+impl FreezeScope {
+    /// The whole of a route for a tenant or one of its users.
+    pub fn of_route(tenant: TenantId, user: Option<UserId>, route: RouteName) -> FreezeScope {
+        FreezeScope { tenant, user, route, model: None, region: None }
+    }
+}
+
+impl fmt::Display for FreezeScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FreezeScope { tenant, user, route, model, region } = self;
+        write!(f, "{tenant}")?;
+        if let Some(user) = user {
+            write!(f, " {user}")?;
+        }
+        write!(f, " on {route}")?;
+        if let Some(model) = model {
+            write!(f, " model={model}")?;
+        }
+        match region {
+            Some(region) => write!(f, " region={region}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A freeze: nothing is admitted for its scope until an operator lifts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// What it is on.
+    pub scope: FreezeScope,
     /// Book time, ms.
     pub at_ms: u64,
     /// Who or what did it.

@@ -2,8 +2,8 @@
 
 use holdfast_ledger::adjust::{Adjust, Adjustment, AdjustmentReceipt};
 use holdfast_ledger::event::{Event, EventKind};
-use holdfast_ledger::ids::{ActorName, RouteName, TenantId, UserId};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::ids::{ActorName, TenantId};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 
 use crate::v1;
 use crate::words::Word;
@@ -28,10 +28,10 @@ pub fn tenant_of(kind: &EventKind) -> Option<&TenantId> {
         | EventKind::BoostEnded { lineage, .. }
         | EventKind::Forgiven { lineage, .. } => lineage.tenant.as_ref(),
         EventKind::Adjusted(receipt) => receipt.command.lineage.tenant.as_ref(),
-        EventKind::Breached { tenant, .. }
-        | EventKind::Unfrozen { tenant, .. }
-        | EventKind::Frozen { tenant, .. }
-        | EventKind::UnknownResolved { tenant, .. }
+        EventKind::Breached { scope, .. }
+        | EventKind::Unfrozen { scope, .. }
+        | EventKind::Frozen { scope, .. } => Some(&scope.tenant),
+        EventKind::UnknownResolved { tenant, .. }
         | EventKind::WebhookSet { tenant, .. }
         | EventKind::TenantSet { tenant, .. } => Some(tenant),
         EventKind::PlanPublished { .. } | EventKind::RolledBack { .. } => None,
@@ -73,7 +73,7 @@ fn described(kind: &EventKind) -> v1::Event {
             text: "the boost ended by its time".into(),
             ..about(lineage)
         },
-        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, scope, lane, unit, limit, frozen } => {
             let past = limit.as_ref().map_or_else(
                 || "the execution hard cap".to_owned(),
                 |limit| format!("the largest debt of {limit}"),
@@ -85,28 +85,29 @@ fn described(kind: &EventKind) -> v1::Event {
             v1::Event {
                 kind: "BREACHED".into(),
                 shadow: *lane == Lane::Shadow,
-                tenant: Some(tenant.to_string()),
-                user: user.as_ref().map(ToString::to_string),
                 limit: limit.as_ref().map(ToString::to_string),
-                route: Some(route.to_string()),
                 unit: unit.number(),
                 reservation: Some(reservation.to_string()),
-                text: format!("{reservation} on {route} went past {past} in {unit}{outcome}"),
-                ..Default::default()
+                text: format!("{reservation} on {} went past {past} in {unit}{outcome}", scope.route),
+                ..on(scope)
             }
         }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => v1::Event {
-            kind: "UNFROZEN".into(),
-            ..operators_word(tenant, user.as_ref(), route, actor, reason)
-        },
-        EventKind::Frozen { tenant, user, route, actor, reason } => {
-            v1::Event { kind: "FROZEN".into(), ..operators_word(tenant, user.as_ref(), route, actor, reason) }
+        EventKind::Unfrozen { scope, actor, reason } => {
+            v1::Event { kind: "UNFROZEN".into(), ..operators_word(scope, actor, reason) }
+        }
+        EventKind::Frozen { scope, actor, reason } => {
+            v1::Event { kind: "FROZEN".into(), ..operators_word(scope, actor, reason) }
         }
         EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => v1::Event {
             kind: "UNKNOWN_RESOLVED".into(),
+            tenant: Some(tenant.to_string()),
+            user: user.as_ref().map(ToString::to_string),
+            route: Some(route.to_string()),
             reservation: Some(reservation.to_string()),
+            actor: Some(actor.to_string()),
+            reason: Some(reason.clone()),
             text: format!("{reservation} on {route}, by {actor}: {reason}"),
-            ..operators_word(tenant, user.as_ref(), route, actor, reason)
+            ..Default::default()
         },
         EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, forced, actor } => v1::Event {
@@ -147,23 +148,20 @@ fn described(kind: &EventKind) -> v1::Event {
     }
 }
 
-/// What an operator did to a subject on a route.
-fn operators_word(
-    tenant: &TenantId,
-    user: Option<&UserId>,
-    route: &RouteName,
-    actor: &ActorName,
-    reason: &str,
-) -> v1::Event {
+/// What an operator did to what a freeze is on.
+fn operators_word(scope: &FreezeScope, actor: &ActorName, reason: &str) -> v1::Event {
     v1::Event {
-        tenant: Some(tenant.to_string()),
-        user: user.map(ToString::to_string),
-        route: Some(route.to_string()),
         actor: Some(actor.to_string()),
         reason: Some(reason.to_owned()),
-        text: format!("{route}, by {actor}: {reason}"),
-        ..Default::default()
+        text: format!("{}, by {actor}: {reason}", scope.route),
+        ..on(scope)
     }
+}
+
+/// An event that names what a freeze is on.
+fn on(scope: &FreezeScope) -> v1::Event {
+    let v1::FreezeScope { tenant, user, route, model, region } = scope.into();
+    v1::Event { tenant: Some(tenant), user, route: Some(route), model, region, ..Default::default() }
 }
 
 /// An event that names whom a lineage is about.

@@ -3,9 +3,10 @@
 use holdfast_ledger::ReservationId;
 use holdfast_ledger::command::{Freeze, ResolveUnknown, Unfreeze};
 use holdfast_ledger::query::UnknownUsage;
+use holdfast_ledger::record::FreezeScope;
 
 use crate::amounts::{amounts_or_none, none_if_empty};
-use crate::field::{FieldError, InField, name, optional_name};
+use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::limits::REASON_BYTES_MAX;
 use crate::v1;
 
@@ -21,6 +22,30 @@ pub(crate) fn checked_reason(text: &str) -> Result<String, FieldError> {
     }
 }
 
+impl From<&FreezeScope> for v1::FreezeScope {
+    fn from(FreezeScope { tenant, user, route, model, region }: &FreezeScope) -> Self {
+        v1::FreezeScope {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_ref().map(|user| user.as_str().to_owned()),
+            route: route.as_str().to_owned(),
+            model: model.as_ref().map(|model| model.as_str().to_owned()),
+            region: region.as_ref().map(|region| region.as_str().to_owned()),
+        }
+    }
+}
+
+/// The scope in a stored message, which has one.
+pub(crate) fn decode_scope(wire: Option<&v1::FreezeScope>) -> Result<FreezeScope, FieldError> {
+    let v1::FreezeScope { tenant, user, route, model, region } = required("scope", wire)?;
+    Ok(FreezeScope {
+        tenant: name("scope.tenant", tenant)?,
+        user: optional_name("scope.user", user.as_deref())?,
+        route: name("scope.route", route)?,
+        model: optional_name("scope.model", model.as_deref())?,
+        region: optional_name("scope.region", region.as_deref())?,
+    })
+}
+
 macro_rules! freezing {
     ($command:ident, $wire:ident) => {
         impl TryFrom<&v1::$wire> for $command {
@@ -28,9 +53,13 @@ macro_rules! freezing {
 
             fn try_from(wire: &v1::$wire) -> Result<Self, FieldError> {
                 Ok($command {
-                    tenant: name("tenant", &wire.tenant)?,
-                    user: optional_name("user", wire.user.as_deref())?,
-                    route: name("route", &wire.route)?,
+                    scope: FreezeScope {
+                        tenant: name("tenant", &wire.tenant)?,
+                        user: optional_name("user", wire.user.as_deref())?,
+                        route: name("route", &wire.route)?,
+                        model: optional_name("model", wire.model.as_deref())?,
+                        region: optional_name("region", wire.region.as_deref())?,
+                    },
                     actor: name("actor", &wire.actor)?,
                     reason: checked_reason(&wire.reason)?,
                 })
@@ -38,11 +67,14 @@ macro_rules! freezing {
         }
 
         impl From<&$command> for v1::$wire {
-            fn from($command { tenant, user, route, actor, reason }: &$command) -> Self {
+            fn from($command { scope, actor, reason }: &$command) -> Self {
+                let v1::FreezeScope { tenant, user, route, model, region } = scope.into();
                 v1::$wire {
-                    tenant: tenant.as_str().to_owned(),
-                    user: user.as_ref().map(|user| user.as_str().to_owned()),
-                    route: route.as_str().to_owned(),
+                    tenant,
+                    user,
+                    route,
+                    model,
+                    region,
                     actor: actor.as_str().to_owned(),
                     reason: reason.clone(),
                 }

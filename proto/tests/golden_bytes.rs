@@ -10,7 +10,7 @@ use holdfast_ledger::command::{
     Reserve, ResolveUnknown, RollBack, SetTenant, SetWebhook, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Override, Overrides, Period, Plan, TenantRecord};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, Command, ReservationId, Unit};
 use holdfast_proto::log::{decode_entry, encode_entry};
@@ -151,33 +151,31 @@ fn set_tenant() {
     );
 }
 
-#[test]
-fn unfreeze() {
-    let command = Unfreeze {
+fn scope() -> FreezeScope {
+    FreezeScope {
         tenant: "acme".parse().unwrap(),
         user: Some("u1".parse().unwrap()),
         route: "chat".parse().unwrap(),
-        actor: "ops".parse().unwrap(),
-        reason: "looked into".into(),
-    };
+        model: Some("large".parse().unwrap()),
+        region: None,
+    }
+}
+
+#[test]
+fn unfreeze() {
+    let command = Unfreeze { scope: scope(), actor: "ops".parse().unwrap(), reason: "looked into".into() };
     check(
         Command::Unfreeze(command),
-        "08011a244a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+        "08011a2d4a2b0a170a0461636d65120275311a046368617422056c6172676512036f70731a0b6c6f6f6b656420696e746f",
     );
 }
 
 #[test]
 fn freeze() {
-    let command = Freeze {
-        tenant: "acme".parse().unwrap(),
-        user: Some("u1".parse().unwrap()),
-        route: "chat".parse().unwrap(),
-        actor: "ops".parse().unwrap(),
-        reason: "looked into".into(),
-    };
+    let command = Freeze { scope: scope(), actor: "ops".parse().unwrap(), reason: "looked into".into() };
     check(
         Command::Freeze(command),
-        "08011a247a220a0461636d65120275311a046368617422036f70732a0b6c6f6f6b656420696e746f",
+        "08011a2d7a2b0a170a0461636d65120275311a046368617422056c6172676512036f70731a0b6c6f6f6b656420696e746f",
     );
 }
 

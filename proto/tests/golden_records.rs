@@ -11,8 +11,8 @@ use holdfast_ledger::event::{Event, EventKind, Statement};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Period, Plan, Rule};
 use holdfast_ledger::query::{PublishedPlan, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, FreezeCause, Header, Lane, Leg, LimitKind,
-    Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze, FreezeCause, FreezeScope, Header, Lane, Leg,
+    LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::ShadowCounts;
 use holdfast_ledger::webhook::{Webhook, WebhookRow, WebhookSecret, WebhookUrl};
@@ -289,12 +289,20 @@ fn tombstone() {
     check(Record::Tombstone(4, tombstone), "4218080412100123456789abcdef001122334455667718012002");
 }
 
-#[test]
-fn freeze() {
-    let freeze = Freeze {
+fn scope() -> FreezeScope {
+    FreezeScope {
         tenant: "acme".parse().unwrap(),
         user: Some("u1".parse().unwrap()),
         route: "chat".parse().unwrap(),
+        model: Some("large".parse().unwrap()),
+        region: Some("eu".parse().unwrap()),
+    }
+}
+
+#[test]
+fn freeze() {
+    let freeze = Freeze {
+        scope: scope(),
         at_ms: 1,
         cause: FreezeCause::Breach {
             reservation: ID,
@@ -305,12 +313,12 @@ fn freeze() {
     };
     check(
         Record::Freeze(freeze.clone()),
-        "4a300a0461636d65120275311a04636861742206746f6b656e7328033002380142100123456789abcdef0011223344556677",
+        "4a3d0a1b0a0461636d65120275311a046368617422056c617267652a0265751206746f6b656e7318032002280132100123456789abcdef0011223344556677",
     );
     let cause = FreezeCause::Operator { actor: "ops".parse().unwrap(), reason: "why".into() };
     check(
         Record::Freeze(Freeze { cause, ..freeze }),
-        "4a1c0a0461636d65120275311a046368617438014a036f70735203776879",
+        "4a290a1b0a0461636d65120275311a046368617422056c617267652a02657528013a036f70734203776879",
     );
 }
 
@@ -426,26 +434,22 @@ fn events() {
     );
     let breached = EventKind::Breached {
         reservation: ID,
-        tenant: "acme".parse().unwrap(),
-        route: "chat".parse().unwrap(),
+        scope: scope(),
         lane: Lane::Enforced,
         unit: Unit::Micros,
         limit: Some("money".parse().unwrap()),
         frozen: Level::Tenant,
-        user: None,
     };
     check(
         event(breached),
-        "523108011002180342290a100123456789abcdef0011223344556677120461636d651a046368617420042a056d6f6e65793002",
+        "5242080110021803423a0a100123456789abcdef0011223344556677121b0a0461636d65120275311a046368617422056c617267652a026575180422056d6f6e65792802",
     );
-    let unfrozen = EventKind::Unfrozen {
-        tenant: "acme".parse().unwrap(),
-        user: None,
-        route: "chat".parse().unwrap(),
-        actor: "ops".parse().unwrap(),
-        reason: "why".into(),
-    };
-    check(event(unfrozen), "521e0801100218034a160a0461636d651a046368617422036f70732a03776879");
+    let unfrozen =
+        EventKind::Unfrozen { scope: scope(), actor: "ops".parse().unwrap(), reason: "why".into() };
+    check(
+        event(unfrozen),
+        "522f0801100218034a270a1b0a0461636d65120275311a046368617422056c617267652a02657512036f70731a03776879",
+    );
     let published = EventKind::PlanPublished { generation: 4, forced: false, actor: "ops".parse().unwrap() };
     check(event(published), "520f0801100218035207080412036f7073");
     let rolled_back =
@@ -469,13 +473,7 @@ fn events() {
         event(resolved),
         "52340801100218036a2c0a100123456789abcdef0011223344556677120461636d651a0275312204636861742a036f70733203776879",
     );
-    let frozen = EventKind::Frozen {
-        tenant: "acme".parse().unwrap(),
-        user: None,
-        route: "chat".parse().unwrap(),
-        actor: "ops".parse().unwrap(),
-        reason: "why".into(),
-    };
+    let frozen = EventKind::Frozen { scope: scope(), actor: "ops".parse().unwrap(), reason: "why".into() };
     let ended = EventKind::BoostEnded { lineage: Arc::new(key()), boost: AdjustmentId(ID.0) };
     check(
         event(ended),
@@ -487,5 +485,8 @@ fn events() {
         actor: "ops".parse().unwrap(),
     };
     check(event(hooked), "5216080110021803ca010d0a0461636d6510011a036f7073");
-    check(event(frozen), "521e08011002180372160a0461636d651a046368617422036f70732a03776879");
+    check(
+        event(frozen),
+        "522f08011002180372270a1b0a0461636d65120275311a046368617422056c617267652a02657512036f70731a03776879",
+    );
 }

@@ -1,7 +1,8 @@
 //! `holdfast route`: stop and resume admissions for a subject on a route.
 
 use holdfast_ledger::command::{Freeze, Unfreeze};
-use holdfast_ledger::ids::{ActorName, RouteName, TenantId, UserId};
+use holdfast_ledger::ids::{ActorName, ModelName, RegionName, RouteName, TenantId, UserId};
+use holdfast_ledger::record::FreezeScope;
 use serde_json::{Map, Value};
 
 use super::plan::actor;
@@ -30,9 +31,23 @@ pub struct Subject {
     /// The user [default: the whole tenant]
     #[arg(long)]
     user: Option<UserId>,
+    /// Only this model [default: whatever the model]
+    #[arg(long)]
+    model: Option<ModelName>,
+    /// Only this region [default: wherever it is served]
+    #[arg(long)]
+    region: Option<RegionName>,
     /// Why
     #[arg(long)]
     reason: String,
+}
+
+impl Subject {
+    /// What is frozen, and why.
+    fn split(self) -> (FreezeScope, String) {
+        let Subject { route, tenant, user, model, region, reason } = self;
+        (FreezeScope { tenant, user, route, model, region }, reason)
+    }
 }
 
 /// Does it.
@@ -40,14 +55,16 @@ pub async fn run(settings: &Settings, command: Command) -> Outcome {
     let client = calls::client(settings)?;
     let actor = ActorName::new(actor()).map_err(|error| Failure::usage(format!("the actor {error}")))?;
     match command {
-        Command::Freeze(Subject { route, tenant, user, reason }) => {
-            let freeze = Freeze { tenant, user, route, actor, reason };
+        Command::Freeze(subject) => {
+            let (scope, reason) = subject.split();
+            let freeze = Freeze { scope, actor, reason };
             let answer =
                 client.freeze(&freeze).await.map_err(|error| calls::failure("route freeze", error))?;
             show(settings, answer.revision, answer.changed, ("frozen", "it was frozen already"))
         }
-        Command::Unfreeze(Subject { route, tenant, user, reason }) => {
-            let unfreeze = Unfreeze { tenant, user, route, actor, reason };
+        Command::Unfreeze(subject) => {
+            let (scope, reason) = subject.split();
+            let unfreeze = Unfreeze { scope, actor, reason };
             let answer = client.unfreeze(&unfreeze).await;
             let answer = answer.map_err(|error| calls::failure("route unfreeze", error))?;
             show(settings, answer.revision, answer.changed, ("unfrozen", "it was not frozen"))

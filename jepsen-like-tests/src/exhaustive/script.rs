@@ -9,7 +9,7 @@ use holdfast_ledger::command::{
     RollBack, SetTenant, Settle, Start, Unfreeze,
 };
 use holdfast_ledger::ids::AdjustmentId;
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::{Amounts, ReservationId, Unit};
 
 use super::Outcomes;
@@ -204,9 +204,11 @@ pub(super) fn resolve(number: u8, used: u64) -> Step {
 /// Freezes the route `chat`.
 pub(super) fn freeze(Who(tenant, user): Who) -> Step {
     step(Command::Freeze(Freeze {
-        tenant: TENANT_IDS[tenant].clone(),
-        user: user.map(|user| USER_IDS[user].clone()),
-        route: named("chat"),
+        scope: FreezeScope::of_route(
+            TENANT_IDS[tenant].clone(),
+            user.map(|user| USER_IDS[user].clone()),
+            named("chat"),
+        ),
         actor: named("operator"),
         reason: "for a test".to_owned(),
     }))
@@ -276,9 +278,11 @@ pub(super) fn set_tenant(tenant: usize, which: Option<usize>) -> Step {
 /// Lifts a freeze on the route `chat`.
 pub(super) fn unfreeze(Who(tenant, user): Who) -> Step {
     step(Command::Unfreeze(Unfreeze {
-        tenant: TENANT_IDS[tenant].clone(),
-        user: user.map(|user| USER_IDS[user].clone()),
-        route: named("chat"),
+        scope: FreezeScope::of_route(
+            TENANT_IDS[tenant].clone(),
+            user.map(|user| USER_IDS[user].clone()),
+            named("chat"),
+        ),
         actor: named("operator"),
         reason: "for a test".to_owned(),
     }))

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use holdfast_ledger::command::Command;
-use holdfast_ledger::ids::{RouteName, TenantId, UserId};
+use holdfast_ledger::ids::UserId;
+use holdfast_ledger::record::FreezeScope;
 use holdfast_ledger::{Amounts, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -100,10 +101,13 @@ pub struct FrozenSubject {
 }
 
 impl FrozenSubject {
-    fn is(&self, tenant: &TenantId, user: Option<&UserId>, route: &RouteName) -> bool {
+    fn is(&self, scope: &FreezeScope) -> bool {
+        let FreezeScope { tenant, user, route, model, region } = scope;
         self.tenant == tenant.as_str()
-            && self.user.as_deref() == user.map(UserId::as_str)
+            && self.user.as_deref() == user.as_ref().map(UserId::as_str)
             && self.route == route.as_str()
+            && model.is_none()
+            && region.is_none()
     }
 }
 
@@ -163,12 +167,8 @@ impl Call {
             (Call::Resolve { actual }, Command::ResolveUnknown(resolve)) => {
                 resolve.id.to_string() == id && amounts_to_words(&resolve.actual) == *actual
             }
-            (Call::Freeze { subject }, Command::Freeze(freeze)) => {
-                subject.is(&freeze.tenant, freeze.user.as_ref(), &freeze.route)
-            }
-            (Call::Unfreeze { subject }, Command::Unfreeze(unfreeze)) => {
-                subject.is(&unfreeze.tenant, unfreeze.user.as_ref(), &unfreeze.route)
-            }
+            (Call::Freeze { subject }, Command::Freeze(freeze)) => subject.is(&freeze.scope),
+            (Call::Unfreeze { subject }, Command::Unfreeze(unfreeze)) => subject.is(&unfreeze.scope),
             (Call::Release, Command::Release(release)) => release.id.to_string() == id,
             (Call::Publish { document }, Command::PublishPlan(publish)) => *publish.document == **document,
             _ => false,

@@ -14,33 +14,30 @@ use crate::record::{self, FreezeCause};
 impl Book {
     pub(super) fn apply_freeze(&mut self, freeze: &Freeze) -> Result<Answer, Refusal> {
         let plan = self.plan().ok_or_else(no_plan)?;
-        if plan.plan.route(&freeze.route).is_none() {
+        if plan.plan.route(&freeze.scope.route).is_none() {
             // A misspelt name would freeze nothing, and nobody would see.
-            return Err(invalid("route", format!("the plan in force has no route {:?}", freeze.route)));
+            return Err(invalid("route", format!("the plan in force has no route {:?}", freeze.scope.route)));
         }
-        let Freeze { tenant, user, route, actor, reason } = freeze.clone();
+        let Freeze { scope, actor, reason } = freeze.clone();
         let changed = mutants::on("freeze-by-word-only")
             || self.insert_freeze(record::Freeze {
-                tenant: tenant.clone(),
-                user: user.clone(),
-                route: route.clone(),
+                scope: scope.clone(),
                 at_ms: self.header.clock_ms,
                 cause: FreezeCause::Operator { actor: actor.clone(), reason: reason.clone() },
             });
         if changed {
-            self.push_event(EventKind::Frozen { tenant, user, route, actor, reason });
+            self.push_event(EventKind::Frozen { scope, actor, reason });
         }
         Ok(Answer::Frozen { changed })
     }
 
     /// False if there is one already: it stays as it is, with its cause.
     pub(super) fn insert_freeze(&mut self, freeze: record::Freeze) -> bool {
-        let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
-        if self.freezes.contains_key(&key) {
+        if self.freezes.contains_key(&freeze.scope) {
             return false;
         }
         self.small_sum = self.small_sum.wrapping_add(hash_freeze(&freeze));
-        Arc::make_mut(&mut self.freezes).insert(key, freeze);
+        Arc::make_mut(&mut self.freezes).insert(freeze.scope.clone(), freeze);
         true
     }
 }

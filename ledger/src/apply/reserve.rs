@@ -11,7 +11,7 @@ use crate::command::{Request, Reserve};
 use crate::limits::{ACCOUNTS_MAX, LEGS_MAX, RESERVATIONS_KEPT_MAX, RESERVATIONS_OPEN_MAX};
 use crate::mutants;
 use crate::plan::Route;
-use crate::record::{Freeze, Lane, Leg, Lineage};
+use crate::record::{Freeze, FreezeScope, Lane, Leg, Lineage};
 use crate::shadow::ShadowDecision;
 use crate::unit::{Amounts, Unit};
 
@@ -194,7 +194,7 @@ impl Book {
         path: &'a Path,
         amounts: &'a Amounts,
         unopened: &'a Unopened,
-    ) -> impl Iterator<Item = Ask<'a>> {
+    ) -> impl Iterator<Item = Ask<'a>> + Clone {
         path.legs.iter().enumerate().filter_map(move |(place, leg)| {
             let amount = amounts.get(leg.unit);
             match leg.slot {
@@ -258,9 +258,21 @@ impl Book {
             return None;
         }
         let subject = &path.subject;
-        let of_tenant = (subject.tenant.clone(), None, subject.route.clone());
-        let of_user = (subject.tenant.clone(), subject.user.clone(), subject.route.clone());
-        self.freezes.get(&of_tenant).or_else(|| self.freezes.get(&of_user))
+        // All that could be on it, the widest first.
+        let mut scope = FreezeScope::of_route(subject.tenant.clone(), None, subject.route.clone());
+        for user in choices(&subject.user) {
+            scope.user = user;
+            for model in choices(&path.model) {
+                scope.model = model;
+                for region in choices(&path.region) {
+                    scope.region = region;
+                    if let Some(freeze) = self.freezes.get(&scope) {
+                        return Some(freeze);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The hold of the path's last reservation if its legs are the same, else one of these.
@@ -368,4 +380,9 @@ fn check_minimum(minimum: &Amounts, asked: &Amounts) -> Result<(), Refusal> {
 /// Whether a path has more limits than a reservation has legs.
 pub(crate) fn check_legs(path: &Path) -> Result<(), Refusal> {
     if path.legs.len() > LEGS_MAX { Err(Refusal::Overloaded { ceiling: "LEGS_MAX" }) } else { Ok(()) }
+}
+
+/// No value, and the one that there is.
+fn choices<T: Clone>(value: &Option<T>) -> impl Iterator<Item = Option<T>> {
+    std::iter::once(None).chain(value.clone().map(Some))
 }

@@ -10,7 +10,7 @@ use crate::event::EventKind;
 use crate::ids::LimitId;
 use crate::mutants;
 use crate::plan::{Level, Route};
-use crate::record::{Freeze, FreezeCause, Lane, Leg};
+use crate::record::{Freeze, FreezeCause, FreezeScope, Lane, Leg};
 use crate::unit::{Amounts, Unit};
 
 /// A breach: the unit, and the leg past whose debt it went; `None`: the execution hard cap.
@@ -105,15 +105,24 @@ impl Book {
         let lane = row.lane();
         // Nothing is frozen for what the shadow lane books.
         let may_freeze = |_: &&Leg| lane == Lane::Enforced;
-        let frozen = row.legs().iter().filter(may_freeze).map(|leg| self.level_of(leg)).max();
-        let frozen = frozen.unwrap_or_default();
+        let narrowest = row.legs().iter().filter(may_freeze).max_by_key(|leg| {
+            let key = &self.lineages.get(leg.lineage).key;
+            // Of equally narrow ones the first by limit id.
+            (key.level(), key.narrowings(), std::cmp::Reverse(&key.limit))
+        });
+        let narrowest = narrowest.map(|leg| Arc::clone(&self.lineages.get(leg.lineage).key));
+        let frozen = narrowest.as_ref().map_or(Level::Global, |key| key.level());
+        let scope = FreezeScope {
+            tenant: subject.tenant.clone(),
+            user: subject.user.clone().filter(|_| frozen == Level::User),
+            route: subject.route.clone(),
+            model: narrowest.as_ref().and_then(|key| key.model.clone()),
+            region: narrowest.as_ref().and_then(|key| key.region.clone()),
+        };
         let named = breach.leg.or_else(|| self.narrowest_leg(row, breach.unit));
-        let user = subject.user.clone().filter(|_| frozen == Level::User);
         if let Some(named) = named.filter(|_| frozen > Level::Global) {
             let freeze = Freeze {
-                tenant: subject.tenant.clone(),
-                user: user.clone(),
-                route: subject.route.clone(),
+                scope: scope.clone(),
                 at_ms: self.header.clock_ms,
                 cause: FreezeCause::Breach {
                     reservation: id,
@@ -126,13 +135,11 @@ impl Book {
         }
         self.push_event(EventKind::Breached {
             reservation: id,
-            tenant: subject.tenant.clone(),
-            route: subject.route.clone(),
+            scope,
             lane,
             unit: breach.unit,
             limit: breach.leg.map(|leg| self.limit_of(&leg)),
             frozen,
-            user,
         });
     }
 

@@ -9,17 +9,14 @@ use crate::event::EventKind;
 
 impl Book {
     pub(super) fn apply_unfreeze(&mut self, unfreeze: &Unfreeze) -> Answer {
-        let key = (unfreeze.tenant.clone(), unfreeze.user.clone(), unfreeze.route.clone());
-        if !self.freezes.contains_key(&key) {
+        if !self.freezes.contains_key(&unfreeze.scope) {
             return Answer::Unfrozen { changed: false };
         }
-        if let Some(freeze) = Arc::make_mut(&mut self.freezes).remove(&key) {
+        if let Some(freeze) = Arc::make_mut(&mut self.freezes).remove(&unfreeze.scope) {
             self.small_sum = self.small_sum.wrapping_sub(hash_freeze(&freeze));
         }
         self.push_event(EventKind::Unfrozen {
-            tenant: unfreeze.tenant.clone(),
-            user: unfreeze.user.clone(),
-            route: unfreeze.route.clone(),
+            scope: unfreeze.scope.clone(),
             actor: unfreeze.actor.clone(),
             reason: unfreeze.reason.clone(),
         });

@@ -18,13 +18,13 @@ use crate::book::shadow::{Shadows, hash_shadow};
 use crate::book::small::{hash_calendar, hash_freeze, hash_header, hash_plan, hash_tenant};
 use crate::book::statements::hash_statement;
 use crate::book::table::AllRows;
-use crate::book::{Book, BookSnapshot, FreezeKey};
+use crate::book::{Book, BookSnapshot};
 use crate::event::{Event, Statement};
 use crate::ids::{AdjustmentId, ReservationId, TenantId};
 use crate::limits::VIOLATIONS_SHOWN_MAX;
 use crate::plan::Calendar;
 use crate::query::{AuditReport, TenantVersion, ViolatedRule, Violation};
-use crate::record::{Account, ClosedAccount, Columns, Freeze, Header, Lane, Lineage, Tombstone};
+use crate::record::{Account, ClosedAccount, Columns, Freeze, FreezeScope, Header, Lane, Lineage, Tombstone};
 use crate::webhook::WebhookRow;
 
 /// Violations found so far.
@@ -167,7 +167,7 @@ struct Everything<'a> {
     closed: AllRows<'a, ClosedAccount>,
     reservations: AllRows<'a, Kept>,
     tombstones: AllRows<'a, Tombstone>,
-    freezes: &'a BTreeMap<FreezeKey, Freeze>,
+    freezes: &'a BTreeMap<FreezeScope, Freeze>,
     shadows: &'a Shadows,
     adjustments: &'a BTreeMap<AdjustmentId, AdjustmentRow>,
     webhooks: &'a BTreeMap<TenantId, WebhookRow>,

@@ -11,8 +11,9 @@ use crate::book::adjustments::write_receipt;
 use crate::book::bytes::RowBytes;
 use crate::book::judge::{ratio, tier_of};
 use crate::book::lineage::write_key;
+use crate::book::small::write_scope;
 use crate::event::{Effect, Event, EventKind};
-use crate::ids::{ActorName, RouteName, TenantId, UserId};
+use crate::ids::UserId;
 use crate::limits::{EVENTS_KEPT_MAX, EVENTS_KEPT_MS, TIMERS_PER_ENTRY_MAX};
 use crate::plan::Level;
 use crate::record::Lane;
@@ -139,29 +140,35 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             write_key(lineage, out);
             out.put_u128(boost.0);
         }
-        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, scope, lane, unit, limit, frozen } => {
             out.put_u8(5);
             out.put_u128(reservation.0);
-            out.put_text(tenant.as_str());
-            out.put_text(route.as_str());
+            write_scope(scope, out);
             out.put_u8(*unit as u8);
             out.put_optional_text(limit.as_ref().map(|limit| limit.as_str()));
             write_level(*frozen, out);
             out.put_u8(u8::from(*lane == Lane::Shadow));
-            out.put_optional_text(user.as_ref().map(UserId::as_str));
         }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
+        EventKind::Unfrozen { scope, actor, reason } => {
             out.put_u8(6);
-            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+            write_scope(scope, out);
+            out.put_text(actor.as_str());
+            out.put_text(reason);
         }
         EventKind::UnknownResolved { reservation, tenant, user, route, actor, reason } => {
             out.put_u8(10);
             out.put_u128(reservation.0);
-            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+            out.put_text(tenant.as_str());
+            out.put_optional_text(user.as_ref().map(UserId::as_str));
+            out.put_text(route.as_str());
+            out.put_text(actor.as_str());
+            out.put_text(reason);
         }
-        EventKind::Frozen { tenant, user, route, actor, reason } => {
+        EventKind::Frozen { scope, actor, reason } => {
             out.put_u8(11);
-            write_operators_word(tenant, user.as_ref(), route, actor, reason, out);
+            write_scope(scope, out);
+            out.put_text(actor.as_str());
+            out.put_text(reason);
         }
         EventKind::Adjusted(receipt) => {
             out.put_u8(9);
@@ -193,22 +200,6 @@ fn write_kind(kind: &EventKind, out: &mut RowBytes) {
             out.put_text(actor.as_str());
         }
     }
-}
-
-/// Whom an operator did something to, who did it, and why.
-fn write_operators_word(
-    tenant: &TenantId,
-    user: Option<&UserId>,
-    route: &RouteName,
-    actor: &ActorName,
-    reason: &str,
-    out: &mut RowBytes,
-) {
-    out.put_text(tenant.as_str());
-    out.put_optional_text(user.map(UserId::as_str));
-    out.put_text(route.as_str());
-    out.put_text(actor.as_str());
-    out.put_text(reason);
 }
 
 fn write_level(level: Level, out: &mut RowBytes) {

@@ -5,7 +5,7 @@ use crate::book::calendars::Calendars;
 use crate::book::lineage::Sink;
 use crate::book::lineage::roll::carried_after;
 use crate::ids::LimitId;
-use crate::limits::SLOT_RETRY_MS;
+use crate::limits::{BOOSTS_PER_LINEAGE_MAX, LEGS_MAX, SLOT_RETRY_MS};
 use crate::mutants;
 use crate::plan::{Ladder, Level, Rule};
 use crate::record::{Freeze, FreezeCause, LimitKind, Lineage};
@@ -36,7 +36,7 @@ type Rank<'a> = (u8, LimitKind, Level, &'a LimitId);
 /// The tier of an admission, or the rejection to report. The named limit is the first in the prescribed
 /// order; the wait is the longest over all that say no, since a shorter one would be too early.
 pub(crate) fn judge<'a>(
-    asks: impl Iterator<Item = Ask<'a>>,
+    asks: impl Iterator<Item = Ask<'a>> + Clone,
     freeze: Option<&Freeze>,
     now_ms: u64,
     generation: u64,
@@ -48,7 +48,7 @@ pub(crate) fn judge<'a>(
     let mut tier = Tier::Normal;
     let mut first: Option<(Rank<'a>, No, &'a Lineage)> = None;
     let mut retry_at_ms = Some(0);
-    for ask in asks {
+    for ask in asks.clone() {
         match judge_one(&ask, now_ms, calendars) {
             Ok(found) => tier = tier.max(found),
             Err(no) => {
@@ -61,18 +61,44 @@ pub(crate) fn judge<'a>(
             }
         }
     }
-    match first {
-        None => Ok(tier),
-        Some((_, no, lineage)) => Err(Rejection {
-            generation,
-            limit: lineage.key.limit.clone(),
-            level: lineage.key.level(),
-            unit: lineage.unit,
-            reason: no.reason,
-            reset_at_ms: no.reset_at_ms,
-            retry_after_ms: retry_at_ms.map(|at| at.saturating_sub(now_ms)),
-        }),
+    let Some((_, no, lineage)) = first else { return Ok(tier) };
+    if asks.clone().any(|ask| ask.lineage.next_boost_end_ms().is_some()) {
+        retry_at_ms = retry_at_ms.and_then(|at_ms| all_fit_at(asks, at_ms, calendars));
     }
+    Err(Rejection {
+        generation,
+        limit: lineage.key.limit.clone(),
+        level: lineage.key.level(),
+        unit: lineage.unit,
+        reason: no.reason,
+        reset_at_ms: no.reset_at_ms,
+        retry_after_ms: retry_at_ms.map(|at| at.saturating_sub(now_ms)),
+    })
+}
+
+/// The first instant from one on, before which some limit says no, at which all of them fit. What fits now may not once a
+/// boost has ended, and then the wait is longer, or there is none. `None`: never, or past the bounds that are known.
+fn all_fit_at<'a>(
+    asks: impl Iterator<Item = Ask<'a>> + Clone,
+    mut at_ms: u64,
+    calendars: &Calendars,
+) -> Option<u64> {
+    // Each further round is past the end of a boost.
+    for _ in 0..=LEGS_MAX * BOOSTS_PER_LINEAGE_MAX {
+        let mut later_ms = at_ms;
+        // The wait for a slot is a hint.
+        for ask in asks.clone().filter(|ask| ask.lineage.kind != LimitKind::Concurrency) {
+            let lineage = &passed(ask.lineage, at_ms, calendars)?;
+            if let Err(no) = judge_one(&Ask { lineage, ..ask }, at_ms, calendars) {
+                later_ms = later_ms.max(no.retry_at_ms?);
+            }
+        }
+        if later_ms == at_ms {
+            return Some(at_ms);
+        }
+        at_ms = later_ms;
+    }
+    None
 }
 
 /// A breach names the limit that was breached, an operator's freeze the narrowest of those whose unit is asked for:
@@ -86,7 +112,7 @@ fn frozen<'a>(freeze: &Freeze, generation: u64, asks: impl Iterator<Item = Ask<'
             let keys = asked.map(|ask| (&ask.lineage.key, ask.lineage.unit));
             match keys.min_by_key(|&(key, _)| (std::cmp::Reverse(key.level()), &key.limit)) {
                 Some((key, unit)) => (key.limit.clone(), key.level(), unit),
-                None => (LimitId::from(&freeze.route), Level::Tenant, Unit::Requests),
+                None => (LimitId::from(&freeze.scope.route), Level::Tenant, Unit::Requests),
             }
         }
     };

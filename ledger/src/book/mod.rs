@@ -7,12 +7,12 @@ use crate::adjust::AdjustmentRow;
 use crate::answer::Answer;
 use crate::command::{Command, EntryHeader};
 use crate::event::{Effect, Event, Statement};
-use crate::ids::{AdjustmentId, RouteName, TenantId, UserId};
+use crate::ids::{AdjustmentId, TenantId};
 use crate::limits::ID_WINDOW_MS;
 use crate::mutants;
 use crate::plan::Calendar;
 use crate::query::{PublishedPlan, TenantVersion};
-use crate::record::{ClosedAccount, Freeze, Header, Lineage, Tombstone};
+use crate::record::{ClosedAccount, Freeze, FreezeScope, Header, Lineage, Tombstone};
 use crate::webhook::WebhookRow;
 
 mod adjustments;
@@ -67,9 +67,6 @@ pub(crate) use reservation::Kept;
 pub(crate) use shadow::Counted;
 pub(crate) use small::{hash_freeze, hash_plan, hash_tenant};
 
-/// Whom a freeze is on: tenant, user (or the whole tenant) and the plan's route.
-pub(crate) type FreezeKey = (TenantId, Option<UserId>, RouteName);
-
 /// The whole state: a pure function of the commands applied so far.
 #[derive(Debug)]
 pub struct Book {
@@ -80,7 +77,7 @@ pub struct Book {
     pub(crate) closed: table::Table<ClosedAccount>,
     pub(crate) reservations: table::Table<Kept>,
     pub(crate) tombstones: table::Table<Tombstone>,
-    pub(crate) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(crate) freezes: Arc<BTreeMap<FreezeScope, Freeze>>,
     pub(crate) shadows: Arc<shadow::Shadows>,
     /// Adjustments that are remembered.
     pub(crate) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
@@ -238,7 +235,7 @@ impl Book {
         last.filter(|version| version.record.is_some())
     }
 
-    /// The freezes that stand, by tenant, user and route.
+    /// The freezes that stand, by what they are on.
     pub fn freezes(&self) -> impl Iterator<Item = &Freeze> {
         self.freezes.values()
     }

@@ -33,6 +33,8 @@ pub(crate) struct Path {
     /// Place of the route in the plan.
     pub(crate) route: usize,
     pub(crate) subject: Arc<Subject>,
+    pub(crate) model: Option<ModelName>,
+    pub(crate) region: Option<RegionName>,
     /// The lane that the plan puts the subject in.
     pub(crate) lane: Lane,
     /// Sorted by limit id, as the plan's limits are.
@@ -63,7 +65,8 @@ impl Path {
                 unit: limit.unit,
             })
             .collect();
-        Some(Path { route, subject, lane, legs, last: None })
+        let (model, region) = (request.model.clone(), request.region.clone());
+        Some(Path { route, subject, model, region, lane, legs, last: None })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::book::judge::{accrued_at, ratio, tier_with};
 use crate::ids::{TenantId, UserId};
 use crate::plan::{Level, Limit, Rule};
 use crate::query::QuotaLine;
-use crate::record::{Lane, LimitKind, Lineage, LineageKey};
+use crate::record::{FreezeScope, Lane, LimitKind, Lineage, LineageKey};
 
 /// What is shown of a ratio per million when there is nothing to divide by.
 const FULL_PPM: u64 = 1_000_000;
@@ -110,11 +110,15 @@ impl Book {
         }
     }
 
+    /// Whether something is frozen that the lineage counts: on whichever route, or of one model of several.
     fn is_frozen(&self, key: &LineageKey) -> bool {
-        let on_subject = |tenant: &TenantId, user: &Option<UserId>| {
-            key.tenant.as_ref() == Some(tenant) && (user.is_none() || *user == key.user)
+        let fits = |scope: &FreezeScope| {
+            key.tenant.as_ref() == Some(&scope.tenant)
+                && (scope.user.is_none() || scope.user == key.user)
+                && (scope.model.is_none() || key.model.is_none() || scope.model == key.model)
+                && (scope.region.is_none() || key.region.is_none() || scope.region == key.region)
         };
-        self.freezes.keys().any(|(tenant, user, _)| on_subject(tenant, user))
+        self.freezes.keys().any(fits)
     }
 }
 

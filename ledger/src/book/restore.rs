@@ -222,9 +222,8 @@ impl Restoring {
             return Ok(());
         }
         self.sum(hash_freeze(&freeze));
-        let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
-        let what = format!("freeze on {} {}", freeze.tenant, freeze.route);
-        match Arc::make_mut(&mut self.book.freezes).insert(key, freeze) {
+        let what = format!("freeze of {}", freeze.scope);
+        match Arc::make_mut(&mut self.book.freezes).insert(freeze.scope.clone(), freeze) {
             Some(_) => Err(RestoreError::Duplicate(what)),
             None => Ok(()),
         }

@@ -4,10 +4,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::book::bytes::RowBytes;
 use crate::book::lineage::write_calendar;
-use crate::ids::UserId;
+use crate::ids::{ModelName, RegionName, UserId};
 use crate::plan::{Calendar, Override, Overrides};
 use crate::query::{PublishedPlan, RolledBack, TenantVersion};
-use crate::record::{Freeze, FreezeCause, Header};
+use crate::record::{Freeze, FreezeCause, FreezeScope, Header};
 
 pub(crate) fn hash_plan(plan: &PublishedPlan) -> u128 {
     let mut out = RowBytes::default();
@@ -72,9 +72,7 @@ pub(crate) fn hash_calendar(calendar: &Calendar, bounds_ms: &[u64]) -> u128 {
 pub(crate) fn hash_freeze(freeze: &Freeze) -> u128 {
     let mut out = RowBytes::default();
     out.put_u8(9);
-    out.put_text(freeze.tenant.as_str());
-    out.put_optional_text(freeze.user.as_ref().map(UserId::as_str));
-    out.put_text(freeze.route.as_str());
+    write_scope(&freeze.scope, &mut out);
     out.put_u64(freeze.at_ms);
     match &freeze.cause {
         FreezeCause::Breach { reservation, limit, level, unit } => {
@@ -91,6 +89,15 @@ pub(crate) fn hash_freeze(freeze: &Freeze) -> u128 {
         }
     }
     xxh3_128(out.as_slice())
+}
+
+pub(crate) fn write_scope(scope: &FreezeScope, out: &mut RowBytes) {
+    let FreezeScope { tenant, user, route, model, region } = scope;
+    out.put_text(tenant.as_str());
+    out.put_optional_text(user.as_ref().map(UserId::as_str));
+    out.put_text(route.as_str());
+    out.put_optional_text(model.as_ref().map(ModelName::as_str));
+    out.put_optional_text(region.as_ref().map(RegionName::as_str));
 }
 
 /// The header's part. The log position is left out: two members may stand at different entries without

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::adjust::AdjustmentRow;
+use crate::book::Book;
 use crate::book::derived::Tally;
 use crate::book::generations::PlanVersion;
 use crate::book::reservation::Kept;
 use crate::book::shadow::Shadows;
 use crate::book::table::TableSnapshot;
-use crate::book::{Book, FreezeKey};
 use crate::event::{Event, Statement};
 use crate::ids::{AdjustmentId, TenantId};
 use crate::plan::Calendar;
 use crate::query::TenantVersion;
-use crate::record::{CalendarRow, ClosedAccount, Freeze, Header, Lineage, Record, Tombstone};
+use crate::record::{CalendarRow, ClosedAccount, Freeze, FreezeScope, Header, Lineage, Record, Tombstone};
 use crate::webhook::WebhookRow;
 
 /// A book frozen at a revision.
@@ -28,7 +28,7 @@ pub struct BookSnapshot {
     pub(super) closed: TableSnapshot<ClosedAccount>,
     pub(super) reservations: TableSnapshot<Kept>,
     pub(super) tombstones: TableSnapshot<Tombstone>,
-    pub(super) freezes: Arc<BTreeMap<FreezeKey, Freeze>>,
+    pub(super) freezes: Arc<BTreeMap<FreezeScope, Freeze>>,
     pub(super) shadows: Arc<Shadows>,
     pub(super) adjustments: Arc<BTreeMap<AdjustmentId, AdjustmentRow>>,
     pub(super) webhooks: Arc<BTreeMap<TenantId, WebhookRow>>,

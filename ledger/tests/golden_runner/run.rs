@@ -11,7 +11,7 @@ use holdfast_ledger::command::{
     Unfreeze,
 };
 use holdfast_ledger::plan::{Calendar, Period, Plan, TenantRecord};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Book, Effect, ReservationId, UnknownUsage};
 
@@ -396,16 +396,12 @@ impl Run {
                 reason: words.option("reason").unwrap_or("asked").to_owned(),
             }),
             "freeze" => Command::Freeze(Freeze {
-                tenant: words.plain[0].parse().unwrap(),
-                user: words.option("user").map(|user| user.parse().unwrap()),
-                route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                scope: scope(words),
                 actor: actor(),
                 reason: words.option("reason").unwrap_or("abuse").to_owned(),
             }),
             "unfreeze" => Command::Unfreeze(Unfreeze {
-                tenant: words.plain[0].parse().unwrap(),
-                user: words.option("user").map(|user| user.parse().unwrap()),
-                route: words.option("route").unwrap_or("chat").parse().unwrap(),
+                scope: scope(words),
                 actor: actor(),
                 reason: words.option("reason").unwrap_or("checked").to_owned(),
             }),
@@ -426,6 +422,16 @@ impl Run {
             "rules" => Command::RaiseRules { rules_version: words.plain[0].parse().unwrap() },
             other => panic!("{}: {other:?} is no command", self.name),
         }
+    }
+}
+
+fn scope(words: &Words) -> FreezeScope {
+    FreezeScope {
+        tenant: words.plain[0].parse().unwrap(),
+        user: words.option("user").map(|user| user.parse().unwrap()),
+        route: words.option("route").unwrap_or("chat").parse().unwrap(),
+        model: words.option("model").map(|model| model.parse().unwrap()),
+        region: words.option("region").map(|region| region.parse().unwrap()),
     }
 }
 

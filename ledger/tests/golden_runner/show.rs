@@ -260,26 +260,19 @@ pub fn event(kind: &EventKind) -> String {
         EventKind::Repaid { lineage } => format!("repaid {lineage}"),
         EventKind::Forgiven { lineage, amount } => format!("forgiven {amount}, {lineage}"),
         EventKind::BoostEnded { lineage, .. } => format!("boost ended {lineage}"),
-        EventKind::Breached { tenant, user, route, lane, unit, limit, frozen, .. } => {
+        EventKind::Breached { scope, lane, unit, limit, frozen, .. } => {
             let past =
                 limit.as_ref().map_or("the execution cap".to_owned(), |limit| format!("the debt of {limit}"));
-            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             let shadow = if *lane == Lane::Shadow { " in shadow" } else { "" };
             let frozen = frozen.as_str();
-            format!("breached {past} in {unit}{shadow}, {tenant}{user} on {route}, frozen {frozen}")
+            format!("breached {past} in {unit}{shadow}, {scope}, frozen {frozen}")
         }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => {
-            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
-            format!("unfrozen {tenant}{user} on {route} by {actor}: {reason}")
-        }
+        EventKind::Unfrozen { scope, actor, reason } => format!("unfrozen {scope} by {actor}: {reason}"),
         EventKind::UnknownResolved { tenant, user, route, actor, reason, .. } => {
             let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
             format!("unknown resolved, {tenant}{user} on {route} by {actor}: {reason}")
         }
-        EventKind::Frozen { tenant, user, route, actor, reason } => {
-            let user = user.as_ref().map_or(String::new(), |user| format!(" {user}"));
-            format!("frozen {tenant}{user} on {route} by {actor}: {reason}")
-        }
+        EventKind::Frozen { scope, actor, reason } => format!("frozen {scope} by {actor}: {reason}"),
         EventKind::Adjusted(receipt) => adjusted(receipt),
         EventKind::PlanPublished { generation, forced, actor } => {
             let forced = if *forced { ", forced" } else { "" };

@@ -92,7 +92,8 @@ pub fn tier_of(limit: &Limit, balance: &Balance) -> Tier {
         return Tier::Normal;
     };
     let share = 100 * (balance.held + balance.spent + balance.earlier_repaid);
-    let reaches = |percent: u8| balance.gives > 0 && share >= i128::from(percent) * balance.gives;
+    // Of nothing everything is used.
+    let reaches = |percent: u8| balance.gives <= 0 || share >= i128::from(percent) * balance.gives;
     if reaches(ladder.degrade_percent) {
         Tier::DegradedHeavy
     } else if reaches(ladder.alert_percent) {

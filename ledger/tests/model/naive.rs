@@ -7,10 +7,10 @@ use holdfast_ledger::answer::{Reason, State, Tier};
 use holdfast_ledger::command::{
     Command, Correct, Release, Renew, ReportUnknown, Request, Reserve, ResolveUnknown, Settle, Start,
 };
-use holdfast_ledger::ids::{LimitId, RouteName, TenantId, UserId};
+use holdfast_ledger::ids::{LimitId, RouteName, TenantId};
 use holdfast_ledger::limits::{ID_AHEAD_MS, ID_WINDOW_MS};
 use holdfast_ledger::plan::{Level, Plan, Route, Rule};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::webhook::Webhook;
 use holdfast_ledger::{Adjust, Amounts, ReservationId, Unit};
 
@@ -31,7 +31,7 @@ pub struct Model {
     tombstones: Vec<(ReservationId, u64)>,
     /// What was asked, what came of it, and when it is forgotten.
     pub adjustments: Vec<(Adjust, Verdict, u64)>,
-    pub frozen: BTreeSet<(TenantId, Option<UserId>, RouteName)>,
+    pub frozen: BTreeSet<FreezeScope>,
     pub webhooks: BTreeMap<TenantId, Webhook>,
     /// Everything that ever happened to any lineage, in order.
     pub log: Vec<(u64, Happening)>,
@@ -305,9 +305,14 @@ impl Model {
     fn reject(&self, plan: &Plan, route: &Route, request: &Request, asked: Amounts) -> Option<No> {
         let now = self.clock_ms;
         let generation = self.generation();
-        let subject = (request.tenant.clone(), request.user.clone(), route.name.clone());
-        let whole = (request.tenant.clone(), None, route.name.clone());
-        if self.frozen.contains(&subject) || self.frozen.contains(&whole) {
+        let meets = |scope: &&FreezeScope| {
+            scope.tenant == request.tenant
+                && scope.route == route.name
+                && scope.user.as_ref().is_none_or(|user| request.user.as_ref() == Some(user))
+                && scope.model.as_ref().is_none_or(|model| request.model.as_ref() == Some(model))
+                && scope.region.as_ref().is_none_or(|region| request.region.as_ref() == Some(region))
+        };
+        if self.frozen.iter().any(|scope| meets(&scope)) {
             // Which of the subject's limits a frozen one's rejection names is left open.
             let limit = LimitId::new("frozen").ok()?;
             let (level, unit, reason) = (Level::Tenant, Unit::Requests, Reason::Frozen);
@@ -328,16 +333,15 @@ impl Model {
                 Some(Rule::Concurrency { .. }) => 1,
                 _ => 2,
             };
-            if let Some(reason) = hit(&balance, amount) {
-                hint |= kind == 1;
-                hits.push((
-                    reason_rank(reason),
-                    kind,
-                    limit.scope.level,
-                    limit.id.clone(),
-                    limit.unit,
-                    reason,
-                ));
+            let reason = hit(&balance, amount);
+            let slots_are_free = kind == 1 && reason.is_none();
+            hint |= kind == 1 && reason.is_some();
+            if let Some(reason) = reason {
+                let rank = reason_rank(reason);
+                hits.push((rank, kind, limit.scope.level, limit.id.clone(), limit.unit, reason));
+            }
+            // What fits now may not any more once another limit does. When slots come back nobody knows.
+            if !slots_are_free {
                 asks.push((key, amount));
             }
         }
@@ -523,9 +527,18 @@ impl Model {
         // What the shadow lane books freezes nobody.
         breached &= known.receipt.shadow.is_none();
         let keys = known.legs.iter().map(|(key, _)| key).filter(|key| key.tenant.is_some());
-        if let (true, Some(narrowest)) = (breached, keys.max_by_key(|key| key.level())) {
-            let tenant = known.request.tenant.clone();
-            self.frozen.insert((tenant, narrowest.user.clone(), known.route.name.clone()));
+        let narrow = |key: &&LineageKey| {
+            let more = [key.route.is_some(), key.model.is_some(), key.region.is_some()];
+            (key.level(), more.iter().filter(|keyed| **keyed).count(), std::cmp::Reverse(key.limit.clone()))
+        };
+        if let (true, Some(narrowest)) = (breached, keys.max_by_key(narrow)) {
+            self.frozen.insert(FreezeScope {
+                tenant: known.request.tenant.clone(),
+                user: narrowest.user.clone(),
+                route: known.route.name.clone(),
+                model: narrowest.model.clone(),
+                region: narrowest.region.clone(),
+            });
         }
         debt
     }

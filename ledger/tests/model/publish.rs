@@ -140,11 +140,10 @@ impl Model {
     }
 
     pub fn freeze(&mut self, freeze: &Freeze) -> Verdict {
-        if self.plan().is_none_or(|plan| plan.routes.iter().all(|route| route.name != freeze.route)) {
+        if self.plan().is_none_or(|plan| plan.routes.iter().all(|route| route.name != freeze.scope.route)) {
             return Verdict::Invalid;
         }
-        let key = (freeze.tenant.clone(), freeze.user.clone(), freeze.route.clone());
-        Verdict::Frozen { changed: self.frozen.insert(key) }
+        Verdict::Frozen { changed: self.frozen.insert(freeze.scope.clone()) }
     }
 
     pub fn set_webhook(&mut self, set: &SetWebhook) -> Verdict {
@@ -156,8 +155,7 @@ impl Model {
     }
 
     pub fn unfreeze(&mut self, unfreeze: &Unfreeze) -> Verdict {
-        let key = (unfreeze.tenant.clone(), unfreeze.user.clone(), unfreeze.route.clone());
-        Verdict::Unfrozen { changed: self.frozen.remove(&key) }
+        Verdict::Unfrozen { changed: self.frozen.remove(&unfreeze.scope) }
     }
 }
 

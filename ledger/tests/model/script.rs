@@ -9,7 +9,7 @@ use holdfast_ledger::command::{
 };
 use holdfast_ledger::ids::{ActorName, IdempotencyKey, ModelName, OperationId, RouteName, TenantId, UserId};
 use holdfast_ledger::plan::{Level, Plan, TenantRecord};
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::webhook::{Webhook, WebhookSecret, WebhookUrl};
 use holdfast_ledger::{Adjust, Adjustment, AdjustmentId, Amounts, ReservationId, Unit};
 use rand::{RngExt, SeedableRng};
@@ -264,16 +264,12 @@ impl Script {
                 reason: "test".to_owned(),
             }),
             Act::Freeze { subject, of_user } => Command::Freeze(Freeze {
-                tenant: subject.tenant_id(),
-                user: if *of_user { subject.user_id() } else { None },
-                route: subject.route_name(),
+                scope: scope_of(subject, *of_user),
                 actor,
                 reason: "test".to_owned(),
             }),
             Act::Unfreeze { subject, of_user } => Command::Unfreeze(Unfreeze {
-                tenant: subject.tenant_id(),
-                user: if *of_user { subject.user_id() } else { None },
-                route: subject.route_name(),
+                scope: scope_of(subject, *of_user),
                 actor,
                 reason: "test".to_owned(),
             }),
@@ -609,5 +605,16 @@ impl Writer {
             amounts.set(Unit::Slots, Some(self.random.random_range(1..3)));
         }
         amounts
+    }
+}
+
+/// What an operator's freeze is on: of the subject's user or of its whole tenant, and of its model if it names one.
+fn scope_of(subject: &Subject, of_user: bool) -> FreezeScope {
+    FreezeScope {
+        tenant: subject.tenant_id(),
+        user: if of_user { subject.user_id() } else { None },
+        route: subject.route_name(),
+        model: subject.model.map(|model| ModelName::new(format!("m{model}")).unwrap()),
+        region: None,
     }
 }

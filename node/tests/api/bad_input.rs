@@ -129,6 +129,7 @@ async fn malformed_calls_of_every_other_kind_name_their_field() {
         route: route.into(),
         actor: "ops".into(),
         reason: reason.into(),
+        ..Default::default()
     };
     assert_invalid(operations.unfreeze(unfreeze("", "because")).await, "route");
     assert_invalid(operations.unfreeze(unfreeze("chat.generate", "")).await, "reason");

@@ -140,6 +140,7 @@ async fn an_operator_freezes_and_unfreezes() {
         route: route.into(),
         actor: "ann".into(),
         reason: reason.into(),
+        ..Default::default()
     };
     assert_invalid(operations.freeze(freeze("chat.generate", "")).await, "reason");
     assert_invalid(operations.freeze(freeze("no.such.route", "abuse")).await, "route");
@@ -147,8 +148,9 @@ async fn an_operator_freezes_and_unfreezes() {
     assert!(!operations.freeze(freeze("chat.generate", "abuse")).await.unwrap().into_inner().changed);
     let frozen = failure(&ledger.reserve(reserve(&id(), "acme", 1)).await.unwrap_err());
     assert_eq!((frozen.reason, frozen.facts.retry_after_ms), (ErrorReason::RejectedFrozen, None));
-    let v1::FreezeRequest { tenant, user, route, actor, reason } = freeze("chat.generate", "explained");
-    let unfreeze = v1::UnfreezeRequest { tenant, user, route, actor, reason };
+    let v1::FreezeRequest { tenant, user, route, actor, reason, model, region } =
+        freeze("chat.generate", "explained");
+    let unfreeze = v1::UnfreezeRequest { tenant, user, route, actor, reason, model, region };
     assert!(operations.unfreeze(unfreeze).await.unwrap().into_inner().changed);
     ledger.reserve(reserve(&id(), "acme", 1)).await.unwrap();
 }

@@ -322,6 +322,7 @@ async fn an_audit_is_clean_and_has_the_books_digest() {
         route: "chat.generate".into(),
         actor: "ops".into(),
         reason: "looked into it".into(),
+        ..Default::default()
     };
     assert!(!operations.unfreeze(unfreeze).await.unwrap().into_inner().changed);
 }

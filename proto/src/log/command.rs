@@ -14,6 +14,7 @@ use holdfast_ledger::{Command, ReservationId};
 
 use crate::amounts::{amounts_or_none, none_if_empty};
 use crate::field::{FieldError, InField, fixed, name, optional_name, required};
+use crate::operators::decode_scope;
 use crate::tenants::optional_record;
 use crate::v1;
 use crate::v1::log_command::Command as Wire;
@@ -110,22 +111,16 @@ fn encode(command: &Command) -> Wire {
                 reason: reason.clone(),
             })
         }
-        Command::Freeze(Freeze { tenant, user, route, actor, reason }) => Wire::Freeze(v1::LogFreeze {
-            tenant: tenant.as_str().to_owned(),
-            user: user.as_ref().map(|user| user.as_str().to_owned()),
-            route: route.as_str().to_owned(),
+        Command::Freeze(Freeze { scope, actor, reason }) => Wire::Freeze(v1::LogFreeze {
+            scope: Some(scope.into()),
             actor: actor.as_str().to_owned(),
             reason: reason.clone(),
         }),
-        Command::Unfreeze(Unfreeze { tenant, user, route, actor, reason }) => {
-            Wire::Unfreeze(v1::LogUnfreeze {
-                tenant: tenant.as_str().to_owned(),
-                user: user.as_ref().map(|user| user.as_str().to_owned()),
-                route: route.as_str().to_owned(),
-                actor: actor.as_str().to_owned(),
-                reason: reason.clone(),
-            })
-        }
+        Command::Unfreeze(Unfreeze { scope, actor, reason }) => Wire::Unfreeze(v1::LogUnfreeze {
+            scope: Some(scope.into()),
+            actor: actor.as_str().to_owned(),
+            reason: reason.clone(),
+        }),
         Command::Adjust(adjust) => Wire::Adjust(adjust.as_ref().into()),
         Command::SetWebhook(SetWebhook { tenant, webhook, actor }) => Wire::SetWebhook(v1::LogSetWebhook {
             tenant: tenant.as_str().to_owned(),
@@ -196,16 +191,12 @@ fn decode(wire: &Wire) -> Result<Command, FieldError> {
             reason: wire.reason.clone(),
         }),
         Wire::Freeze(wire) => Command::Freeze(Freeze {
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
+            scope: decode_scope(wire.scope.as_ref())?,
             actor: name("actor", &wire.actor)?,
             reason: wire.reason.clone(),
         }),
         Wire::Unfreeze(wire) => Command::Unfreeze(Unfreeze {
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
+            scope: decode_scope(wire.scope.as_ref())?,
             actor: name("actor", &wire.actor)?,
             reason: wire.reason.clone(),
         }),

@@ -11,6 +11,7 @@ use super::wide::{number, wide};
 use crate::adjust;
 use crate::field::{FieldError, InField, fixed, name, optional_name, required};
 use crate::log::{decode_id, encode_id};
+use crate::operators::decode_scope;
 use crate::v1;
 use crate::v1::stored_event::Kind as Wire;
 use crate::words::{Word, word};
@@ -54,22 +55,18 @@ fn encode_kind(kind: &EventKind) -> Wire {
             lineage: Some(lineage.as_ref().into()),
             amount: wide(*amount),
         }),
-        EventKind::Breached { reservation, tenant, route, lane, unit, limit, frozen, user } => {
+        EventKind::Breached { reservation, scope, lane, unit, limit, frozen } => {
             Wire::Breached(v1::EventBreached {
                 reservation: encode_id(*reservation),
-                tenant: text(tenant.as_str()),
-                route: text(route.as_str()),
+                scope: Some(scope.into()),
                 unit: unit.number(),
                 limit: limit.as_ref().map(|limit| text(limit.as_str())),
                 frozen: frozen.number(),
-                user: user.as_ref().map(|user| text(user.as_str())),
                 shadow: *lane == Lane::Shadow,
             })
         }
-        EventKind::Unfrozen { tenant, user, route, actor, reason } => Wire::Unfrozen(v1::EventUnfrozen {
-            tenant: text(tenant.as_str()),
-            user: user.as_ref().map(|user| text(user.as_str())),
-            route: text(route.as_str()),
+        EventKind::Unfrozen { scope, actor, reason } => Wire::Unfrozen(v1::EventUnfrozen {
+            scope: Some(scope.into()),
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
@@ -83,10 +80,8 @@ fn encode_kind(kind: &EventKind) -> Wire {
                 reason: reason.clone(),
             })
         }
-        EventKind::Frozen { tenant, user, route, actor, reason } => Wire::Frozen(v1::EventFrozen {
-            tenant: text(tenant.as_str()),
-            user: user.as_ref().map(|user| text(user.as_str())),
-            route: text(route.as_str()),
+        EventKind::Frozen { scope, actor, reason } => Wire::Frozen(v1::EventFrozen {
+            scope: Some(scope.into()),
             actor: text(actor.as_str()),
             reason: reason.clone(),
         }),
@@ -147,18 +142,14 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
         },
         Wire::Breached(wire) => EventKind::Breached {
             reservation: decode_id("breached.reservation", &wire.reservation)?,
-            tenant: name("breached.tenant", &wire.tenant)?,
-            route: name("breached.route", &wire.route)?,
+            scope: decode_scope(wire.scope.as_ref()).in_field("breached")?,
             lane: if wire.shadow { Lane::Shadow } else { Lane::Enforced },
             unit: word("breached.unit", wire.unit)?,
             limit: optional_name("breached.limit", wire.limit.as_deref())?,
             frozen: word("breached.frozen", wire.frozen)?,
-            user: optional_name("breached.user", wire.user.as_deref())?,
         },
         Wire::Unfrozen(wire) => EventKind::Unfrozen {
-            tenant: name("unfrozen.tenant", &wire.tenant)?,
-            user: optional_name("unfrozen.user", wire.user.as_deref())?,
-            route: name("unfrozen.route", &wire.route)?,
+            scope: decode_scope(wire.scope.as_ref()).in_field("unfrozen")?,
             actor: name("unfrozen.actor", &wire.actor)?,
             reason: wire.reason,
         },
@@ -171,9 +162,7 @@ fn decode_kind(wire: Wire) -> Result<EventKind, FieldError> {
             reason: wire.reason,
         },
         Wire::Frozen(wire) => EventKind::Frozen {
-            tenant: name("frozen.tenant", &wire.tenant)?,
-            user: optional_name("frozen.user", wire.user.as_deref())?,
-            route: name("frozen.route", &wire.route)?,
+            scope: decode_scope(wire.scope.as_ref()).in_field("frozen")?,
             actor: name("frozen.actor", &wire.actor)?,
             reason: wire.reason,
         },

@@ -22,6 +22,7 @@ use crate::adjust;
 use crate::answers::{decode_digest, encode_digest};
 use crate::field::{FieldError, InField, name, optional_name, required};
 use crate::log::{EntryError, decode_id, encode_id, unreadable_plan};
+use crate::operators::decode_scope;
 use crate::tenants::optional_record;
 use crate::v1;
 use crate::v1::snapshot_record::Record as Wire;
@@ -223,14 +224,8 @@ impl TryFrom<v1::StoredTenant> for TenantVersion {
 
 impl From<&Freeze> for v1::StoredFreeze {
     fn from(freeze: &Freeze) -> Self {
-        let Freeze { tenant, user, route, at_ms, cause } = freeze;
-        let head = v1::StoredFreeze {
-            tenant: text(tenant.as_str()),
-            user: user.as_ref().map(|user| text(user.as_str())),
-            route: text(route.as_str()),
-            at_ms: *at_ms,
-            ..Default::default()
-        };
+        let Freeze { scope, at_ms, cause } = freeze;
+        let head = v1::StoredFreeze { scope: Some(scope.into()), at_ms: *at_ms, ..Default::default() };
         match cause {
             FreezeCause::Breach { reservation, limit, level, unit } => v1::StoredFreeze {
                 limit: text(limit.as_str()),
@@ -259,12 +254,6 @@ impl TryFrom<v1::StoredFreeze> for Freeze {
                 unit: word("unit", wire.unit)?,
             },
         };
-        Ok(Freeze {
-            tenant: name("tenant", &wire.tenant)?,
-            user: optional_name("user", wire.user.as_deref())?,
-            route: name("route", &wire.route)?,
-            at_ms: wire.at_ms,
-            cause,
-        })
+        Ok(Freeze { scope: decode_scope(wire.scope.as_ref())?, at_ms: wire.at_ms, cause })
     }
 }

@@ -18,8 +18,8 @@ use holdfast_ledger::loss::{LimitLoss, LossyChange};
 use holdfast_ledger::plan::{Calendar, Ladder, Level, Override, Overrides, Period, Plan, Rule, TenantRecord};
 use holdfast_ledger::query::{PublishedPlan, QuotaLine, RolledBack, TenantVersion};
 use holdfast_ledger::record::{
-    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, Header, Lane, Leg,
-    LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
+    Account, CalendarRow, ClosedAccount, Columns, Ended, Freeze as FreezeRow, FreezeCause, FreezeScope,
+    Header, Lane, Leg, LimitKind, Lineage, LineageKey, Record, ReservationRow, Subject, Tombstone,
 };
 use holdfast_ledger::shadow::{ShadowCounts, ShadowDecision, Undecided};
 use holdfast_ledger::webhook::{Webhook, WebhookRow, WebhookSecret, WebhookUrl};
@@ -198,19 +198,24 @@ impl Random {
         }
     }
 
-    pub fn unfreeze(&mut self) -> Unfreeze {
-        Unfreeze {
+    fn freeze_scope(&mut self) -> FreezeScope {
+        FreezeScope {
             tenant: self.name(),
             user: self.maybe(Random::name),
             route: self.name(),
-            actor: self.name(),
-            reason: format!("because {}", self.text()),
+            model: self.maybe(Random::name),
+            region: self.maybe(Random::name),
         }
     }
 
+    pub fn unfreeze(&mut self) -> Unfreeze {
+        let reason = format!("because {}", self.text());
+        Unfreeze { scope: self.freeze_scope(), actor: self.name(), reason }
+    }
+
     pub fn freeze(&mut self) -> Freeze {
-        let Unfreeze { tenant, user, route, actor, reason } = self.unfreeze();
-        Freeze { tenant, user, route, actor, reason }
+        let Unfreeze { scope, actor, reason } = self.unfreeze();
+        Freeze { scope, actor, reason }
     }
 
     pub fn resolve_unknown(&mut self) -> ResolveUnknown {
@@ -633,13 +638,11 @@ impl Random {
             3 => EventKind::Forgiven { lineage, amount: self.wide() },
             4 => EventKind::Breached {
                 reservation: self.id(),
-                tenant: self.name(),
-                route: self.name(),
+                scope: self.freeze_scope(),
                 lane: self.one_of(&[Lane::Enforced, Lane::Shadow]),
                 unit: self.unit(),
                 limit: self.maybe(Random::name),
                 frozen: self.one_of(&LEVELS),
-                user: self.maybe(Random::name),
             },
             8 => EventKind::UnknownResolved {
                 reservation: self.id(),
@@ -649,20 +652,8 @@ impl Random {
                 actor: self.name(),
                 reason: self.text(),
             },
-            9 => EventKind::Frozen {
-                tenant: self.name(),
-                user: self.maybe(Random::name),
-                route: self.name(),
-                actor: self.name(),
-                reason: self.text(),
-            },
-            5 => EventKind::Unfrozen {
-                tenant: self.name(),
-                user: self.maybe(Random::name),
-                route: self.name(),
-                actor: self.name(),
-                reason: self.text(),
-            },
+            9 => EventKind::Frozen { scope: self.freeze_scope(), actor: self.name(), reason: self.text() },
+            5 => EventKind::Unfrozen { scope: self.freeze_scope(), actor: self.name(), reason: self.text() },
             6 => EventKind::PlanPublished {
                 generation: self.number(),
                 forced: self.flip(),
@@ -757,9 +748,7 @@ impl Random {
                 Tombstone { id: self.id(), at_ms: self.number(), forget_at_ms: self.number() },
             ),
             8 => Record::Freeze(FreezeRow {
-                tenant: self.name(),
-                user: self.maybe(Random::name),
-                route: self.name(),
+                scope: self.freeze_scope(),
                 at_ms: self.number(),
                 cause: match self.flip() {
                     true => FreezeCause::Operator { actor: self.name(), reason: self.text() },

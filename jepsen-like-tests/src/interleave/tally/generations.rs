@@ -93,8 +93,7 @@ impl Tally {
     }
 
     pub(super) fn on_freeze(&mut self, freeze: &Freeze, answer: &Answer) {
-        let user = freeze.user.as_ref().map(|user| user.as_str());
-        let subject = Subject::of(freeze.tenant.as_str(), user, freeze.route.as_str());
+        let subject = Subject::of_freeze(&freeze.scope);
         let Some(key) = subject.map(|subject| subject.key()) else { return };
         let changed = !self.frozen.contains(&key);
         if changed {
@@ -106,8 +105,7 @@ impl Tally {
     }
 
     pub(super) fn on_unfreeze(&mut self, unfreeze: &Unfreeze, answer: &Answer) {
-        let user = unfreeze.user.as_ref().map(|user| user.as_str());
-        let subject = Subject::of(unfreeze.tenant.as_str(), user, unfreeze.route.as_str());
+        let subject = Subject::of_freeze(&unfreeze.scope);
         let Some(key) = subject.map(|subject| subject.key()) else { return };
         let changed = self.frozen.contains(&key);
         self.frozen.retain(|frozen| *frozen != key);

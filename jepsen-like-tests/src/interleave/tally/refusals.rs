@@ -2,6 +2,7 @@
 
 use holdfast_ledger::answer::{Answer, Reason, Receipt, Refusal, Rejection, State, Tier};
 use holdfast_ledger::command::Reserve;
+use holdfast_ledger::record::FreezeScope;
 use holdfast_ledger::{Amounts, Unit};
 
 use super::{AHEAD_MS, Balance, Estimate, Known, Leg, Life, Place, Tally, receipt};
@@ -38,6 +39,12 @@ impl Subject {
         };
         let route = ROUTES.iter().copied().find(|name| *name == route)?;
         Some(Subject { tenant, user, route })
+    }
+
+    /// What a freeze of the harness is on: none is on a model or region.
+    pub(super) fn of_freeze(scope: &FreezeScope) -> Option<Subject> {
+        let FreezeScope { tenant, user, route, model: None, region: None } = scope else { return None };
+        Subject::of(tenant.as_str(), user.as_ref().map(|user| user.as_str()), route.as_str())
     }
 
     fn of_reserve(reserve: &Reserve) -> Option<Subject> {

@@ -287,13 +287,13 @@ pub fn words(command: &Command) -> String {
         }
         Command::SetTenant(set) => format!("set tenant {}: {:?}", set.tenant, set.record),
         Command::Unfreeze(unfreeze) => {
-            format!("unfreeze {}/{:?} on {}", unfreeze.tenant, unfreeze.user, unfreeze.route)
+            format!("unfreeze {}", unfreeze.scope)
         }
         Command::RollBack(roll_back) => format!("roll back to generation {}", roll_back.to),
         Command::Adjust(adjust) => format!("adjust {}: {:?}", adjust.lineage, adjust.what),
         Command::Correct(correct) => format!("correct {}: {:?}", correct.id, correct.actual),
         Command::ResolveUnknown(resolve) => format!("resolve {}: {:?}", resolve.id, resolve.actual),
-        Command::Freeze(freeze) => format!("freeze {}/{:?} on {}", freeze.tenant, freeze.user, freeze.route),
+        Command::Freeze(freeze) => format!("freeze {}", freeze.scope),
         Command::SetWebhook(set) => format!("set the webhook of {}: {:?}", set.tenant, set.webhook),
         Command::AdvanceWebhook(advance) => {
             format!("the webhook of {} got {}", advance.tenant, advance.cursor)

@@ -9,7 +9,7 @@ use holdfast_ledger::answer::State;
 use holdfast_ledger::command::{Correct, Freeze, PublishPlan, ResolveUnknown, RollBack, SetTenant, Unfreeze};
 use holdfast_ledger::ids::AdjustmentId;
 use holdfast_ledger::plan::Level;
-use holdfast_ledger::record::{Lane, LineageKey};
+use holdfast_ledger::record::{FreezeScope, Lane, LineageKey};
 use holdfast_ledger::{Amounts, Unit};
 
 use super::World;
@@ -55,9 +55,11 @@ impl World<'_> {
     fn unfreeze_command(&mut self) -> Option<Command> {
         let (tenant, user, route) = self.cluster.tally.frozen().first().copied()?;
         Some(Command::Unfreeze(Unfreeze {
-            tenant: TENANT_IDS[tenant].clone(),
-            user: user.map(|user| USER_IDS[user].clone()),
-            route: named(route),
+            scope: FreezeScope::of_route(
+                TENANT_IDS[tenant].clone(),
+                user.map(|user| USER_IDS[user].clone()),
+                named(route),
+            ),
             actor: named("operator"),
             reason: "for a test".to_owned(),
         }))
@@ -68,9 +70,11 @@ impl World<'_> {
         let user = self.choices.index(USER_IDS.len() + 1);
         let route = self.choices.index(ROUTES.len());
         Command::Freeze(Freeze {
-            tenant: TENANT_IDS[tenant].clone(),
-            user: USER_IDS.get(user).cloned(),
-            route: named(ROUTES[route]),
+            scope: FreezeScope::of_route(
+                TENANT_IDS[tenant].clone(),
+                USER_IDS.get(user).cloned(),
+                named(ROUTES[route]),
+            ),
             actor: named("operator"),
             reason: "for a test".to_owned(),
         })
