@@ -104,6 +104,18 @@ pub const LIMITS_PER_PLAN_MAX: usize = 256;
 /// Most routes of one plan.
 pub const ROUTES_PER_PLAN_MAX: usize = 256;
 
+/// Most models that one plan has prices for.
+pub const PRICES_PER_PLAN_MAX: usize = 4_096;
+
+/// Most models that one rewrite of a route replaces.
+pub const REWRITE_MODELS_MAX: usize = 256;
+
+/// Most fields that one rewrite of a route leaves out.
+pub const REWRITE_FIELDS_MAX: usize = 32;
+
+/// Largest weight of a tier: shares of one in ten thousand are fine enough, and the scheduler's sums stay small.
+pub const WEIGHT_MAX: u32 = 10_000;
+
 /// Most tiers of one plan.
 pub const TIERS_PER_PLAN_MAX: usize = 256;
 

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use holdfast_ledger::Plan;
+use holdfast_ledger::answer::Tier;
 use holdfast_ledger::ids::{LimitId, TenantId, TierId, UserId};
-use holdfast_ledger::plan::{Calendar, Level, Match, Override, Period, Rollout, Rule, TenantRecord};
+use holdfast_ledger::plan::{
+    Calendar, Level, Match, OnUnavailable, Override, Period, Price, Rewrite, Rollout, Rule, TenantRecord,
+};
 use holdfast_ledger::unit::{Amounts, Unit};
 
 const THREE_LEVEL: &str = include_str!("../../scripts/plans/three-level.yaml");
@@ -480,7 +483,7 @@ fn each_fault_of_the_rest_has_its_answer() {
         ("currency: EUR", "currency: stands twice; first on line 2"),
         (
             "<<: {}",
-            "<<: is not a key that is known here; known are schema, currency, id_window, expiring_grace, events_kept, routes, limits, tiers, tenants, defaults",
+            "<<: is not a key that is known here; known are schema, currency, prices, id_window, expiring_grace, events_kept, routes, limits, tiers, tenants, defaults",
         ),
     ];
     for (rest, problem) in table {
@@ -657,4 +660,131 @@ fn patterns_match_names_and_beginnings_of_names() {
         let found = plan.route_for(&request(route, model)).map(|route| route.name.as_str());
         assert_eq!(found, wanted, "{route} {model:?}");
     }
+}
+
+/// A document with one route that tells the gateways something.
+fn with_route(keys: &str) -> String {
+    format!(
+        "schema: admissionBudget.v1\ncurrency: CNY\nroutes:\n  - name: r\n{keys}limits:\n\
+         \x20 t: {{unit: tokens, scope: tenant, period: {{limit: 100, every: day}}}}\n"
+    )
+}
+
+#[test]
+fn what_gateways_are_told() {
+    let text = with_route(
+        "    degrade:\n\
+         \x20     light: {max_tokens: 2048, without: tools}\n\
+         \x20     heavy: {model: {large: small, \"huge-*\": large}, without: [tools, reasoning_effort]}\n\
+         \x20   on_unavailable: open\n",
+    );
+    let route = &Plan::parse(&text).unwrap().routes[0];
+    assert_eq!(route.on_unavailable, OnUnavailable::Open);
+    assert_eq!(route.degrade.at(Tier::Normal), None);
+    let light = route.degrade.at(Tier::DegradedLight).unwrap();
+    assert_eq!((light.max_tokens, light.model("large")), (Some(2048), None));
+    let heavy = route.degrade.at(Tier::DegradedHeavy).unwrap();
+    // What the lighter tier does, the heavier one does too unless it says otherwise.
+    assert_eq!(heavy.max_tokens, Some(2048));
+    assert_eq!(heavy.without, ["tools", "reasoning_effort"]);
+    let model = |name| heavy.model(name).map(|model| model.as_str());
+    assert_eq!((model("large"), model("huge-2"), model("small")), (Some("small"), Some("large"), None));
+
+    let plain = &Plan::parse(&with_route("")).unwrap().routes[0];
+    assert_eq!(
+        (plain.on_unavailable, plain.degrade.heavy.clone()),
+        (OnUnavailable::Closed, Rewrite::default())
+    );
+}
+
+#[test]
+fn faults_in_what_gateways_are_told() {
+    for (keys, wanted) in [
+        (
+            "    on_unavailable: opn\n",
+            "line 5: routes[0].on_unavailable: must be one of closed, shard, open, is \"opn\"; did you mean \"open\"?",
+        ),
+        (
+            "    degrade: {heavy: {model: small}}\n",
+            "line 5: routes[0].degrade.heavy.model: must be a mapping from models to those that take their place, is a single value",
+        ),
+        (
+            "    degrade: {light: {max_tokens: 0}}\n",
+            "line 5: routes[0].degrade.light.max_tokens: is 0; at least 1 is needed",
+        ),
+        (
+            "    degrade: {light: {without: [messages]}}\n",
+            "line 5: routes[0].degrade.light.without[0]: is \"messages\", which a request cannot do without",
+        ),
+        (
+            "    degrade: {light: {without: \"a b\"}}\n",
+            "line 5: routes[0].degrade.light.without: is \"a b\"; a field is 1 to 64 of a-z and _",
+        ),
+        (
+            "    degrade: {heavy: {model: {\"a b\": c}}}\n",
+            "line 5: routes[0].degrade.heavy.model.a b: is \"a b\" with ' '; a pattern is a name, or the beginning of one and * at the end",
+        ),
+    ] {
+        assert_problem(&with_route(keys), wanted);
+    }
+}
+
+#[test]
+fn prices_and_weights() {
+    let text = with_rest(
+        "prices:\n\
+         \x20 unknown: {input: 9 CNY, output: 90 CNY}\n\
+         \x20 models:\n\
+         \x20   large: {input: 2.5 CNY, output: 10_000_000, cached: 0.25 CNY}\n\
+         \x20   \"free-*\": {input: 0, output: 0}\n\
+         tiers: {gold: {weight: 4}, plain: {limits: {t: 5}}}\n",
+    );
+    let plan = Plan::parse(&text).unwrap();
+    let prices = plan.prices.as_ref().unwrap();
+    let large = Price { input: 2_500_000, output: 10_000_000, cached: 250_000, reasoning: 10_000_000 };
+    assert_eq!(prices.price("large"), Some(large));
+    assert_eq!(prices.price("free-1"), Some(Price::default()));
+    assert_eq!(prices.price("other").map(|price| price.reasoning), Some(90_000_000));
+    assert_eq!(plan.weights, [(TierId::new("gold").unwrap(), 4)].into());
+
+    let before = Plan::parse(&with_rest("tiers: {gold: {}, plain: {limits: {t: 5}}}\n")).unwrap();
+    let changes: Vec<_> = before.diff(&plan).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        changes,
+        [
+            "+ prices: models.free-*: input 0, output 0, cached 0, reasoning 0, models.large: input 2500000, \
+             output 10000000, cached 250000, reasoning 10000000, unknown: input 9000000, output 90000000, \
+             cached 9000000, reasoning 90000000",
+            "+ tiers.gold.weight: 4",
+        ]
+    );
+}
+
+#[test]
+fn faults_in_prices_and_weights() {
+    for (rest, wanted) in [
+        (
+            "prices: {unknown: refus, models: {}}\n",
+            "line 10: prices.unknown: must be one of refuse, is \"refus\"; did you mean \"refuse\"?",
+        ),
+        ("prices: {}\n", "line 10: prices: \"models\" is missing"),
+        ("prices: {models: {m: {input: 1}}}\n", "line 10: prices.models.m: \"output\" is missing"),
+        (
+            "prices: {models: {m: {input: -1, output: 1}}}\n",
+            "line 10: prices.models.m.input: is -1; it must not be negative",
+        ),
+        (
+            "prices: {models: {\"a b\": {input: 1, output: 1}}}\n",
+            "line 10: prices.models.a b: is \"a b\" with ' '; a pattern is a name, or the beginning of one and * at the end",
+        ),
+        ("tiers: {gold: {weight: 0}}\n", "line 10: tiers.gold.weight: is 0; at least 1 is needed"),
+        (
+            "tiers: {gold: {weight: 10001}}\n",
+            "line 10: tiers.gold.weight: is 10001; at most 10000 is possible",
+        ),
+    ] {
+        assert_problem(&with_rest(rest), wanted);
+    }
+    let without_currency = with_rest("prices: {models: {}}\n").replace("currency: CNY\n", "");
+    assert!(problems(&without_currency).iter().any(|text| text.contains("the plan has no currency")));
 }

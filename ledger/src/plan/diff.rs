@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{
-    Ladder, Limit, Match, Override, Overrides, Plan, Rollout, RolloutBy, Route, Rule, Shape, TenantRecord,
+    Ladder, Limit, Match, Override, Overrides, Plan, Price, PriceBook, Rewrite, Rollout, RolloutBy, Route,
+    Rule, Shape, TenantRecord, UnknownPrice,
 };
 use crate::unit::Amounts;
 
@@ -69,11 +70,13 @@ impl Plan {
         put(&mut whole, "routes", Some(order.join(", ")));
         put_overrides(&mut whole, "defaults.user.limits", &self.default_user);
         things.insert(String::new(), whole);
+        things.extend(self.prices.iter().map(|prices| ("prices".to_owned(), price_facts(prices))));
         things.extend(self.routes.iter().map(|route| (format!("routes.{}", route.name), route_facts(route))));
         things.extend(self.limits.iter().map(|limit| (format!("limits.{}", limit.id), limit_facts(limit))));
         for (tier, overrides) in &self.tiers {
             let mut facts = Facts::new();
             put_overrides(&mut facts, "limits", overrides);
+            put(&mut facts, "weight", self.weights.get(tier));
             things.insert(format!("tiers.{tier}"), facts);
         }
         things
@@ -163,12 +166,39 @@ fn route_facts(route: &Route) -> Facts {
         Rollout::Enforce => "enforce".to_owned(),
     };
     put(&mut facts, "rollout", Some(rollout));
+    put_rewrite(&mut facts, "degrade.light", &route.degrade.light);
+    put_rewrite(&mut facts, "degrade.heavy", &route.degrade.heavy);
+    put(&mut facts, "on_unavailable", Some(route.on_unavailable.as_str()));
     if let Some(emergency) = &route.emergency {
         put_amounts(&mut facts, "emergency.per_gateway_max", &emergency.per_gateway_max);
         put_amounts(&mut facts, "emergency.total_max", &emergency.total_max);
         put_amounts(&mut facts, "emergency.per_user_max", &emergency.per_user_max);
         put(&mut facts, "emergency.ttl", Some(format!("{} ms", emergency.ttl_ms)));
     }
+    facts
+}
+
+fn put_rewrite(facts: &mut Facts, path: &str, rewrite: &Rewrite) {
+    let Rewrite { models, max_tokens, without } = rewrite;
+    let models: Vec<_> = models.iter().map(|(from, to)| format!("{from} → {to}")).collect();
+    put(facts, &format!("{path}.model"), (!models.is_empty()).then(|| models.join(", ")));
+    put(facts, &format!("{path}.max_tokens"), *max_tokens);
+    put(facts, &format!("{path}.without"), (!without.is_empty()).then(|| without.join(", ")));
+}
+
+fn price_facts(prices: &PriceBook) -> Facts {
+    let PriceBook { models, unknown } = prices;
+    let written = |price: &Price| {
+        let Price { input, output, cached, reasoning } = price;
+        format!("input {input}, output {output}, cached {cached}, reasoning {reasoning}")
+    };
+    let mut facts: Facts =
+        models.iter().map(|(model, price)| (format!("models.{model}"), written(price))).collect();
+    let unknown = match unknown {
+        UnknownPrice::Refuse => "refuse".to_owned(),
+        UnknownPrice::Ceiling(price) => written(price),
+    };
+    put(&mut facts, "unknown", Some(unknown));
     facts
 }
 

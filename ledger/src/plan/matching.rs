@@ -30,7 +30,8 @@ fn part_matches(patterns: &[String], value: Option<&str>) -> bool {
     }
 }
 
-fn pattern_matches(pattern: &str, value: &str) -> bool {
+/// Whether a pattern fits: a name, or the beginning of one and `*`.
+pub(super) fn pattern_matches(pattern: &str, value: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => value.starts_with(prefix),
         None => pattern == value,

@@ -1,7 +1,7 @@
 //! Routes: how requests of one kind are admitted.
 
 use crate::ids::RouteName;
-use crate::plan::{Match, Rollout};
+use crate::plan::{Degrade, Match, OnUnavailable, Rollout};
 use crate::unit::Amounts;
 
 /// How requests of one kind are admitted.
@@ -33,6 +33,10 @@ pub struct Route {
     pub execution_max: Amounts,
     /// How the route is rolled out.
     pub rollout: Rollout,
+    /// How gateways degrade its requests.
+    pub degrade: Degrade,
+    /// What gateways do without the ledger.
+    pub on_unavailable: OnUnavailable,
     /// Emergency shards, off unless the plan turns them on.
     pub emergency: Option<Emergency>,
 }

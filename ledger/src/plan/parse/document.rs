@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::read_limits;
+use super::prices::read_prices;
 use super::reader::{Fields, Place, Problems, shorten};
 use super::records::{Known, read_overrides, read_record};
 use super::routes::read_routes;
-use super::scalars::{read_duration_ms, read_name};
+use super::scalars::{read_duration_ms, read_name, read_whole};
 use super::{PLAN_SCHEMA, ZoneData};
 use crate::ids::TierId;
 use crate::limits::{
     DURATION_MS_MAX, EVENTS_KEPT_MS, EVENTS_KEPT_MS_MIN, EXPIRING_GRACE_MS, EXPIRING_GRACE_MS_MAX,
-    ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN, TIERS_PER_PLAN_MAX,
+    ID_WINDOW_MS, ID_WINDOW_MS_MAX, ID_WINDOW_MS_MIN, TIERS_PER_PLAN_MAX, WEIGHT_MAX,
 };
 use crate::plan::{Overrides, Plan};
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "schema",
     "currency",
+    "prices",
     "id_window",
     "expiring_grace",
     "events_kept",
@@ -46,7 +48,8 @@ pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneD
     let tier_names = declared_tiers(&fields);
     let known = Known { currency: currency_text, limits: &declared, tiers: tier_names };
 
-    let tiers = read_tiers(&fields, problems, &known);
+    let prices = fields.get("prices").and_then(|place| read_prices(place, problems, currency_text));
+    let (tiers, weights) = read_tiers(&fields, problems, &known);
     let (default_tier, default_user) = read_defaults(&fields, problems, &known);
     let mut tenants = BTreeMap::new();
     if let Some(place) = fields.get("tenants") {
@@ -75,9 +78,11 @@ pub(super) fn read_plan(root: &Place<'_>, problems: &mut Problems, zones: &ZoneD
     let limits = declared.into_values().flatten().collect();
     Plan {
         currency,
+        prices,
         routes,
         limits,
         tiers,
+        weights,
         default_tier,
         tenants,
         default_user,
@@ -120,14 +125,18 @@ fn read_tiers(
     fields: &Fields<'_>,
     problems: &mut Problems,
     known: &Known<'_>,
-) -> BTreeMap<TierId, Overrides> {
-    let mut tiers = BTreeMap::new();
-    let Some(place) = fields.get("tiers") else { return tiers };
+) -> (BTreeMap<TierId, Overrides>, BTreeMap<TierId, u32>) {
+    let (mut tiers, mut weights) = (BTreeMap::new(), BTreeMap::new());
+    let Some(place) = fields.get("tiers") else { return (tiers, weights) };
     for (entry, place) in place.entries(problems, "a mapping from tiers to their limits") {
-        let inner = place.fields(problems, &["limits"]);
+        let inner = place.fields(problems, &["limits", "weight"]);
         let overrides = inner.get("limits").map(|place| read_overrides(place, problems, known, false));
-        match entry.key.parse() {
+        let weight = inner.get("weight").and_then(|place| read_whole(place, problems, 1, WEIGHT_MAX.into()));
+        match entry.key.parse::<TierId>() {
             Ok(tier) => {
+                if let Some(weight) = weight.and_then(|weight| u32::try_from(weight).ok()) {
+                    weights.insert(tier.clone(), weight);
+                }
                 tiers.insert(tier, overrides.unwrap_or_default());
             }
             Err(error) => problems.add(entry.line, place.path, format!("is a tier id that {error}")),
@@ -139,7 +148,7 @@ fn read_tiers(
             format!("has {} tiers; at most {TIERS_PER_PLAN_MAX} are possible", tiers.len()),
         );
     }
-    tiers
+    (tiers, weights)
 }
 
 /// What holds for tenants and users that nothing else is said of.

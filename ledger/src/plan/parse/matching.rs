@@ -31,15 +31,24 @@ fn read_patterns(place: &Place<'_>, problems: &mut Problems) -> Vec<String> {
 
 fn read_pattern(place: &Place<'_>, problems: &mut Problems) -> Option<String> {
     let (text, _) = place.scalar(problems, "a pattern such as chat.* or a list of them")?;
+    match check_pattern(text) {
+        Ok(()) => Some(text.to_owned()),
+        Err(problem) => {
+            place.complain(problems, problem);
+            None
+        }
+    }
+}
+
+/// What is wrong with a pattern.
+pub(super) fn check_pattern(text: &str) -> Result<(), String> {
     let fixed = text.strip_suffix('*').unwrap_or(text);
     if let Some(odd) = fixed.chars().find(|c| !(c.is_ascii_alphanumeric() || "._:@/+-".contains(*c))) {
         let rule = "a pattern is a name, or the beginning of one and * at the end";
-        place.complain(problems, format!("is {:?} with {odd:?}; {rule}", shorten(text)));
-        return None;
+        return Err(format!("is {:?} with {odd:?}; {rule}", shorten(text)));
     }
     if text.is_empty() || text.len() > NAME_BYTES_MAX {
-        place.complain(problems, format!("is {} bytes long; 1 to {NAME_BYTES_MAX} are possible", text.len()));
-        return None;
+        return Err(format!("is {} bytes long; 1 to {NAME_BYTES_MAX} are possible", text.len()));
     }
-    Some(text.to_owned())
+    Ok(())
 }

@@ -6,8 +6,10 @@
 use crate::plan::{Plan, PlanError, TenantRecord};
 
 mod document;
+mod door;
 mod limits;
 mod matching;
+mod prices;
 mod reader;
 mod records;
 mod routes;

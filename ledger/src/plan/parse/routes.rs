@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::door::{read_degrade, read_on_unavailable};
 use super::matching::read_match;
 use super::reader::{Fields, Place, Problems, shorten};
 use super::scalars::{read_amounts, read_duration_ms, read_name, read_percent, read_whole};
@@ -13,7 +14,7 @@ use crate::limits::{
 use crate::plan::{Emergency, Match, Rollout, RolloutBy, Route};
 use crate::unit::{Amounts, Unit};
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 16] = [
     "name",
     "match",
     "estimator",
@@ -27,6 +28,8 @@ const KEYS: [&str; 14] = [
     "debt_max",
     "execution_max",
     "rollout",
+    "degrade",
+    "on_unavailable",
     "emergency",
 ];
 
@@ -103,6 +106,11 @@ fn read_route(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>
     let priority =
         fields.get("priority").and_then(|place| read_whole(place, problems, 0, u64::from(u32::MAX)));
     let rollout = fields.get("rollout").and_then(|place| read_rollout(place, problems)).unwrap_or_default();
+    let degrade = fields.get("degrade").map(|place| read_degrade(place, problems)).unwrap_or_default();
+    let on_unavailable = fields
+        .get("on_unavailable")
+        .and_then(|place| read_on_unavailable(place, problems))
+        .unwrap_or_default();
     let emergency = fields.get("emergency").and_then(|place| read_emergency(place, problems, currency));
     let name = name?;
     let matches =
@@ -121,6 +129,8 @@ fn read_route(place: &Place<'_>, problems: &mut Problems, currency: Option<&str>
         debt_max,
         execution_max,
         rollout,
+        degrade,
+        on_unavailable,
         emergency,
     })
 }
